@@ -7,14 +7,15 @@ import gart
 
 
 def numbers(session, ids):
-    """Two turns of ids. The second goes on with the last token, which was not read yet."""
+    """Runs two turns of ids. The second turn starts with the last token of the first one, which the model has not read
+    yet."""
     for _ in range(2):
         ids = session.generate(ids, max_tokens=8, on_token=lambda token: print(token, end=" "))[-1:]
         print()
 
 
 def text(session, path):
-    """A line of text is a turn; the answer is printed as it comes."""
+    """Reads one line of text per turn, and prints the answer while the model generates it."""
     from tokenizers import Tokenizer
     tokenizer, last = Tokenizer.from_file(path), []
     stops = [i for i in map(tokenizer.token_to_id, ("</s>", "<|im_end|>", "<|eot_id|>", "<|endoftext|>")) if i is not None]

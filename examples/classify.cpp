@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
   auto model = gart::load(argv[1]);
   if (!model) return std::fprintf(stderr, "%s\n", model.error().message.c_str()), 1;
 
-  // The batch of this model is symbolic, so it takes any number of images at a time.
+  // The batch of this model is symbolic, so a run takes any number of images.
   auto images = gart::Tensor::allocate(gart::DType::f32, {2, 3, 32, 32});
   std::span<float> pixels = images->elements<float>();
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = std::sin(static_cast<float>(i));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How alike sentences are: embed.py ENCODER.gart TOKENIZER.json SENTENCE... (tools/python on PYTHONPATH; needs PyPI's tokenizers)
+"""Prints how similar sentences are: embed.py ENCODER.gart TOKENIZER.json SENTENCE... (tools/python on PYTHONPATH; needs PyPI's tokenizers)
 
 The model is an encoder such as BGE, E5 or MiniLM: `optimum-cli export onnx --model FOLDER --task feature-extraction OUT`, then `gcc-graph compile`."""
 import sys

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A small GPT, trained on a text and sampled as you type (tools/python on PYTHONPATH).
 
-lazy_gpt.py [TEXT_FILE] [--steps N] [--prompt TEXT]: characters are its words. With --prompt it answers once, otherwise it asks for prompts.
+lazy_gpt.py [TEXT_FILE] [--steps N] [--prompt TEXT]: a token is a character. With --prompt the script answers once, otherwise it reads prompts.
 """
 import argparse
 
@@ -60,7 +60,7 @@ def train(p, text, steps, rng):
 
 
 def sample(p, start, count, key):
-    """The next words, with one graph for all: the window has a fixed length, so only its numbers differ."""
+    """Yields the next tokens. The window has a fixed length, so all steps use the same graph."""
     tokens = list(start)
     for _ in range(count):
         window = tokens[-LENGTH:]

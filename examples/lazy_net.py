@@ -35,7 +35,7 @@ def main():
         if turn % 200 == 199:
             print(f"turn {turn + 1}: loss {float(value):.3f}, {len(layers)} layers")
             if float(value) > 0.9 * last and len(layers) < 6:
-                layers.insert(-1, new_layer(rng, 8, 8, 0.1))  # from here on, the network is a different one
+                layers.insert(-1, new_layer(rng, 8, 8, 0.1))  # the next step records a different graph
             last = float(value)
     right = (forward(layers, x).argmax(1) == y).sum()
     print(f"{int(right)} of 256 points are right; {gl.stats()['compiles']} graphs were compiled")

@@ -59,7 +59,7 @@ def voice(path):
 
 
 def chat(path):
-    """A language model that remembers all tokens, but not their order."""
+    """A language model whose cache holds all tokens, but not their order."""
     node = helper.make_node
     ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["batch", "tokens"])
     save(path,
@@ -72,7 +72,8 @@ def chat(path):
 
 
 def speech(folder):
-    """Two models in the form of Whisper's: the only word of a sound is the number of its loudest mel band. Also a tone, and a tokenizer."""
+    """Writes an encoder and a decoder in the form of Whisper's, a tokenizer, and a tone. The transcript of a sound is one word: the number of its loudest mel
+    band."""
     node = helper.make_node
     save(os.path.join(folder, "encoder.onnx"),
          [node("ReduceMean", ["audio_features", "time"], ["loudness"], keepdims=0), node("Reshape", ["loudness", "shape"], ["present_key_cross_0"])],

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes down speech with Whisper: transcribe.py WHISPER.gart TOKENIZER.json SOUND.wav [MELS] (16 kHz, up to 30 s; MELS is 128 for large-v3).
-`gcc-graph compile decoder.onnx --entry encode=encoder.onnx --generate -o WHISPER.gart` makes the file of onnxruntime-genai's two models.
+`gcc-graph compile decoder.onnx --entry encode=encoder.onnx --generate -o WHISPER.gart` makes the file from the two models that onnxruntime-genai exports.
 Needs tokenizers (PyPI)."""
 import sys
 import wave
@@ -22,7 +22,7 @@ def sound_of(path):
 
 
 def mel_filters(count):
-    """Triangles between frequencies that are equally far from each other on Slaney's mel scale, each with the same area."""
+    """Triangular filters of equal area, whose corners are equally spaced on Slaney's mel scale."""
     step = np.log(6.4) / 27
     mels = np.linspace(0, 15 + np.log(RATE / 2 / 1000) / step, count + 2)
     edges = np.where(mels < 15, mels * 200 / 3, 1000 * np.exp(step * (mels - 15)))

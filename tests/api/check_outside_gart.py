@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """check_outside_gart.py BUILD WAY...: another project builds programs with libgart, in C and in C++, and they run. The ways:
 
-  find           what `cmake --install` leaves of the components runtime, fleet and development, by find_package
+  find           finds the installed components runtime, fleet and development by find_package
   find_in_c      the same in a project without C++
   pkg_config     the same without CMake
   components     each component holds its files and no others
-  subdirectory   this tree by add_subdirectory; configured alone, and with `--build` built and run
-  fetch          this tree by FetchContent, likewise
+  subdirectory   adds this tree by add_subdirectory; only configures the project, and with `--build` also builds and runs it
+  fetch          adds this tree by FetchContent, otherwise like subdirectory
 """
 import os
 import re
@@ -52,7 +52,7 @@ def files_under(folder):
 
 
 def works(program, **more):
-    """A program of PROGRAMS prints the model's inputs and outputs, a program for fleets or generation says why the file does not fit."""
+    """Checks a program of PROGRAMS: it prints the model's inputs and outputs, or, if it needs a fleet or generation, why the file does not fit."""
     name = os.path.basename(program)
     printed = ran(program, MODEL, **more)
     wanted = "fleet" if "fleet" in name else "the model has no states" if "generate" in name else "in x.*out out"

@@ -1,4 +1,4 @@
-// The public builder: typed values, errors where they are made, files that run, ONNX both ways.
+// The public builder: typed values, errors at the call that causes them, files that run, and ONNX import and export.
 #include <gtest/gtest.h>
 
 #include <cmath>

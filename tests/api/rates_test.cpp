@@ -1,4 +1,4 @@
-// The rates that a profile compares a GPU's kernels with.
+// The peak rates with which a profile compares a GPU's kernels.
 #include <gtest/gtest.h>
 
 #include "gcc_graph/fleet.h"

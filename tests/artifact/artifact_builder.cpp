@@ -132,7 +132,7 @@ fb::PlanT& ArtifactBuilder::copy_plan() {
 }
 
 std::vector<uint8_t> ArtifactBuilder::write(const WriteOptions& options) {
-  // The content is not copyable; the artifact is made from a copy through the manifest's own packing.
+  // ArtifactContent is not copyable, so packing and unpacking the manifest makes the copy.
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(fb::Manifest::Pack(builder, &content.manifest));
   ArtifactContent copy;

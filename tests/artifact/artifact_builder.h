@@ -12,7 +12,7 @@
 
 namespace gart::test {
 
-/// The code blob, and the offsets of its kernels. The functions are the host's, compiled position-independent and
+/// The code blob, and the offsets of its kernels. The functions are compiled for the host, position-independent and
 /// self-contained.
 struct KernelBlob {
   std::vector<uint8_t> code;
@@ -20,14 +20,15 @@ struct KernelBlob {
   uint64_t offset_of(const std::string& name) const;
 };
 
-/// One entry point with one plan to begin with; everything can still be changed through the fb structs.
+/// Starts with one entry point that has one plan; a test can change everything through the fb structs.
 class ArtifactBuilder {
  public:
   explicit ArtifactBuilder(const KernelBlob* blob = nullptr);
 
-  // The interface. Dims are slots of the entry point's program, which the plan's program repeats from the start.
+  // The interface. Dims are slots of the entry point's shape program. The plan's shape program begins with a copy of
+  // it.
   uint32_t symbol(const std::string& name, int input = -1, int axis = -1);  // before any instruction
-  // A slot with this number exists in both programs.
+  // The returned slot has the same number in both programs.
   uint32_t constant(int64_t value);
   uint32_t instruction(fb::ExprOp op, uint32_t a, uint32_t b);
   void input(const std::string& name, fb::DType dtype, std::vector<uint32_t> dims);
@@ -57,8 +58,8 @@ class ArtifactBuilder {
   std::vector<std::unique_ptr<fb::StepT>> open_;
 };
 
-/// out = flag ? x : y, its first row replaced by the weights; x, y and out are f32[rows,16]. By copies and fills only,
-/// through a branch, a loop, a view, temporaries and a constraint, so it needs no machine code.
+/// out = flag ? x : y, its first row replaced by the weights; x, y and out are f32[rows,16]. The artifact has a branch,
+/// a loop, a view, temporaries and a constraint, but only copies and fills, so it needs no machine code.
 ArtifactBuilder small_artifact();
 
 }  // namespace gart::test

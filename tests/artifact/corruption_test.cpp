@@ -61,7 +61,7 @@ TEST(Corruption, TrailingBytesAreRejected) {
   EXPECT_NE(read_and_verify(bytes).message.find("cut short or appended to"), std::string::npos);
 }
 
-/// Makes the changes that an attacker would make, with matching digests.
+/// An artifact that a test changes as an attacker would: its digests match the changed bytes.
 struct Forgery {
   std::vector<uint8_t> bytes = compact_artifact();
   Prologue& prologue() { return *reinterpret_cast<Prologue*>(bytes.data()); }
@@ -91,7 +91,7 @@ TEST(Corruption, ForgedLayoutsAreRejected) {
   }
   {
     Forgery f;
-    f.prologue().format_major = 1;  // from before the first release
+    f.prologue().format_major = 1;
     expect_rejected(f, "the file has format 1.0, this runtime reads format 2.0");
   }
   {
@@ -166,8 +166,8 @@ TEST(Corruption, ForgedLayoutsAreRejected) {
   }
 }
 
-/// With valid digests every bit of the manifest can be flipped: the checks may accept a harmless change (a name), but
-/// none may crash or read outside the file, which asan-ubsan watches over.
+/// Flips every bit of the manifest and makes the digests valid again. The checks may accept a harmless change (a name),
+/// but they may not crash or read outside the file; the asan-ubsan build detects such reads.
 TEST(Corruption, FlippedManifestBitsWithValidDigestsDoNoHarm) {
   Forgery forgery;
   const SectionEntry manifest = forgery.sections()[0];

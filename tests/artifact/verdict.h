@@ -1,4 +1,4 @@
-// The verifier's answer to an artifact that a test has made, and changes that it must reject.
+// The verifier's message for an artifact that a test has made, and changes that the verifier must reject.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@ namespace gart::test {
 
 /// The verifier's message; empty if all is well.
 std::string verdict(ArtifactBuilder& builder);
-/// A kernel of 2 operands, of which it writes the second one, in a code section of 100 bytes.
+/// An artifact with one kernel in a code section of 100 bytes. The kernel has 2 operands and writes the second one.
 ArtifactBuilder with_kernel();
 
 struct Nonsense {

@@ -161,7 +161,7 @@ TEST(VerifyCalls, RejectsNonsense) {
   }
 }
 
-/// The numbers of an algorithm, moved by 4 bytes. The first of them then becomes the vector's length.
+/// Moves the numbers of an algorithm by 4 bytes, so that the first number becomes the vector's length.
 TEST(VerifyCalls, AnAlgorithmIsAligned) {
   ArtifactBuilder b = with_calls();
   step(b, 0).call->algorithm = algorithm_of(8);

@@ -60,7 +60,7 @@ const Nonsense kMapNonsense[] = {
      [](auto& b) { b.content.manifest.targets[0]->kind = fb::TargetKind::cpu; }},
 };
 
-/// The same with a map of images: 64 channels of 128 pixels, and windows of 3 columns that visit every second column.
+/// The same kernel with a tensor map of images: 64 channels of 128 pixels, and windows of 3 columns with a stride of 2.
 ArtifactBuilder with_image_map() {
   ArtifactBuilder b = with_map();
   fb::TensorMapT& map = map_of(b);

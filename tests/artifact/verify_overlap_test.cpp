@@ -11,8 +11,8 @@ using test::ArtifactBuilder;
 using test::Nonsense;
 using test::verdict;
 
-/// Two launches of a kernel that reads operand 1, the constant buffer 2, before it waits; the second one overlaps the
-/// first one. Buffer 0 is the input, 1 the output, 3 a temporary. Step 2 is on a stream of its own.
+/// Three launches of a kernel that reads operand 1, the constant buffer 2, before it waits. Step 1 overlaps step 0, and
+/// step 2 is on a stream of its own. Buffer 0 is the input, 1 the output, 3 a temporary.
 ArtifactBuilder overlapping() {
   ArtifactBuilder b;
   b.content.manifest.targets[0]->kind = fb::TargetKind::cuda_sm;
@@ -110,7 +110,7 @@ TEST(VerifyOverlap, NothingOverlapsOnACpu) {
       << verdict(b);
 }
 
-/// A copy of the model's plan, to be run at load.
+/// An entry point that runs a copy of the model's plan at load.
 std::unique_ptr<fb::EntryPointT> prepare(ArtifactBuilder& b) {
   auto packing = std::make_unique<fb::EntryPointT>();
   packing->name = "load_time_packing";

@@ -184,7 +184,7 @@ const Nonsense kKernelNonsense[] = {
 ArtifactBuilder with_states() {
   ArtifactBuilder b;
   const uint32_t two = b.constant(2), size = b.constant(8), one = b.constant(1);
-  b.instruction(fb::ExprOp::add, two, one);  // slot 3, which the verifier does not know to be a constant
+  b.instruction(fb::ExprOp::add, two, one);  // slot 3: the verifier does not know that it is constant
   b.content.weights.assign(256, 0);
   for (const char* name : {"w", "s"}) b.input(name, fb::DType::f32, {two});
   b.output("next", fb::DType::f32, {two});
@@ -203,7 +203,7 @@ ArtifactBuilder with_states() {
   return b;
 }
 
-/// Two such entry points; the second one shares the states of the first.
+/// Adds an entry point like that of with_states(), which shares the states of the first one.
 void add_second_entry(ArtifactBuilder& b) {
   ArtifactBuilder other = with_states();
   other.entry().name = "second";
@@ -263,7 +263,8 @@ TEST(Verify, KernelsStayInsideTheCode) {
   }
 }
 
-/// y[k], where the given step binds k; `middle` adds the steps between.
+/// An artifact with the output y[k], whose extent is a run-bound symbol. `middle` adds the steps that bind k and write
+/// y.
 ArtifactBuilder with_late_output(
     const std::function<void(ArtifactBuilder&, uint32_t count, uint32_t k, uint32_t y)>& middle) {
   ArtifactBuilder b;
@@ -325,7 +326,7 @@ TEST(Verify, AFailureComparesTwoSlotsOrNone) {
   }
 }
 
-/// A hand-made manifest in which all steps share one vector of indices, which the writer never does.
+/// A hand-made manifest in which all steps share one vector of indices; the writer never shares such vectors.
 std::vector<uint8_t> manifest_with_shared_waits(size_t steps, size_t waits) {
   flatbuffers::FlatBufferBuilder b;
   const auto shared = b.CreateVector(std::vector<uint32_t>(waits, 0));

@@ -1,4 +1,4 @@
-// Bytes and back: determinism, layout, digests, shape programs.
+// Writing an artifact and reading it back: determinism, layout, digests, shape programs.
 #include <gtest/gtest.h>
 
 #include "artifact_schema/buffer_plan.h"

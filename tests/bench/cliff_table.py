@@ -144,8 +144,8 @@ def movement(t):
         t.add(f"{mode} 64 56x56", "Pad", {"x": t.f32(1, 64, 56, 56)}, {"p": np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64)}, mode=mode)
         t.add(f"{mode} audio", "Pad", {"x": t.f32(1, 16000)}, {"p": np.array([0, 200, 0, 200], np.int64)}, mode=mode)
     for mode, coordinates in (("nearest", "asymmetric"), ("nearest", "half_pixel"), ("linear", "half_pixel"), ("linear", "align_corners"), ("cubic", "half_pixel")):
-        # onnxruntime rounds the length that align_corners divides by; the specification does not. So the length must be
-        # whole.
+        # For align_corners, onnxruntime rounds the output length by which it divides; the specification does not. So
+        # the length must be a whole number.
         for shape, scale in (((1, 64, 28, 28), 2.0), ((1, 21, 33, 33), 3.0 if coordinates == "align_corners" else 3.9)):
             t.add(f"{mode} {coordinates} {shape} x{scale}", "Resize", {"x": t.f32(*shape)},
                   {"roi": np.zeros(0, np.float32), "scales": np.array([1, 1, scale, scale], np.float32)}, mode=mode, coordinate_transformation_mode=coordinates)

@@ -9,10 +9,10 @@ The whole zoo takes hours. With --json an interrupted run (by --budget or otherw
 Each row's model is compiled with its dims open and with its dims fixed. Both run in turns with onnxruntime in one
 process, on 1 thread: once if ours is twice as fast, more often if it seems slower. The ratio is onnxruntime's time over
 ours; the worse of the two ratios counts. --extents: rows of the table have their leading extent open ("table/"), every
-extent open ("open/"), or extents that a run finds out ("late/").
-These fail: a wrong result, a refusal, a compiler remark that a kernel does more work than its nodes, and a row over 20
-us under 0.8x. The end of the output lists the rows under 1x, worst first, with the time that they cost, their share of
-all rows, and ratios by operator.
+extent open ("open/"), or run-bound extents ("late/").
+These fail: a wrong result, a refusal, a diagnostic that a kernel does more work than its nodes, and a row over 20 us
+under 0.8x. The end of the output lists the rows under 1x, worst first, with the time that they cost, their share of all
+rows, and ratios by operator.
 
 The zoo is in shared/models beside the repository, or in $GCC_GRAPH_MODELS. Without it, only the table is tested. f16
 needs onnxconverter-common. onnxruntime's own tools make the quantised forms, with random calibration data.
@@ -42,8 +42,8 @@ from one_node import all_open, found_late, rows_of_model
 BAR, LONG_US, SHARE = 0.8, 20.0, 0.03
 LARGEST = 300 << 20      # size in bytes of a model whose values are all recorded
 LIMIT_S = 60             # time limit of one row
-AHEAD = 2                # if ours is this many times as fast as onnxruntime in one round, measuring stops
-SAVE_S = 20              # between two writes of the results
+AHEAD = 2                # measuring stops once ours is this many times as fast as onnxruntime in one round
+SAVE_S = 20              # time between two writes of the results
 REASONS = json.load(open(os.path.join(HERE, "cliff_reasons.json")))  # {pattern of rows: why they may be under 1x}
 
 
@@ -161,7 +161,7 @@ def open_onnxruntime(path, feeds):
 
 
 def compile_form(path, artifact):
-    """Compiles the model; returns the remarks that a kernel does more work than its nodes."""
+    """Compiles the model; returns the diagnostics that a kernel does more work than its nodes."""
     done = subprocess.run([tool(), "compile", path, "-o", artifact], capture_output=True, text=True, timeout=LIMIT_S)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"status {done.returncode}")
@@ -216,8 +216,8 @@ def measure_apart(row):
 # ---------------------------------------------------------------- report
 
 def tolerance(name):
-    """Larger where onnxruntime rounds to few bits: the values that the model states and, for accuracy 4, the left operand
-    of a product."""
+    """Largest accepted error. It is larger where onnxruntime rounds to few bits: values of the model's types and, for
+    accuracy 4, the left operand of a product."""
     coarse = name.startswith(("f16", "qdq", "qoperator", "dynamic")) or "accuracy 4" in name
     return 2e-2 if coarse else TOLERANCE
 

@@ -4,12 +4,13 @@
   compare.py [--threads 1,2] [--rounds 7] [--seconds 0.4] [--cache DIR] [--only NAME,...] [--forms open,fixed]
              [--before TREE] [--json F] [ROW...]
 
---before: another checkout with a build/release of its own, whose compiler and runtime are one more engine for each form.
+--before: another checkout with its own build/release. Its compiler and runtime are measured as one more engine for each form.
 
 Each engine is a process of its own that loads the model once. In each round the engines run one after the other, so a
-drift of the machine affects all in the same way. A round's latency of an engine is its minimum. The ratio that is
-printed, for dims open and for dims fixed, is the median over the rounds of an engine's latency divided by ours. A row
-counts only if our outputs agree with onnxruntime's (largest error relative to the largest element <= 1e-3). Models are made by tools/models/make_model.py.
+drift of the machine affects all in the same way. A round's latency of an engine is its minimum. The printed ratio is
+the median over the rounds of an engine's latency divided by ours, once with dims open and once with dims fixed. A row
+counts only if our outputs agree with onnxruntime's (largest error relative to the largest element <= 1e-3). Models are
+made by tools/models/make_model.py.
 """
 import argparse
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Speed of gart.lazy compared with NumPy and the installed ones of torch, tinygrad, mlx and jax: recording, values of
-known graphs, first values, and four programs. All use one thread. Prints minima over interleaved rounds, in
+"""Speed of gart.lazy compared with NumPy and those of torch, tinygrad, mlx and jax that are installed: recording,
+values of known graphs, first values, and four programs. All use one thread. Prints minima over interleaved rounds, in
 milliseconds per evaluation.
 
 lazy_speed.py [--rounds N] [--only PATTERN] [--peers numpy,torch,mlx,jax,tinygrad]
@@ -32,9 +32,8 @@ import gart.lazy as gl  # noqa: E402
 
 
 OURS = "gart.lazy"
-# Minimum speed relative to a peer. A block of a GPT over 64 tokens and chains of operators have no bar of 1.5 against
-# NumPy.
-# The block's time is that of its products, which are sgemm calls in both.
+# Minimum speed relative to a peer. A block of a GPT over 64 tokens need not be 1.5 times as fast as NumPy, and chains
+# of operators have no bar. The block spends its time in products, which are sgemm calls in both libraries.
 BARS = {"mandelbrot 300x300": (1.5, 1.0), "k-means 4000x8": (1.5, 1.0), "mlp step": (1.5, 1.0), "mlp training, 20 steps by grad": (1.5, 1.0),
         "gpt step, past 128": (1.5, 1.0), "gpt block 64x256": (1.0, 1.0)}  # over numpy, over all others
 
@@ -151,7 +150,7 @@ def mlp_training(peer):
 
 
 def recorded_training(peer, steps, data, first):
-    """The step as a function, so that its Python code, including differentiation, runs only once."""
+    """Records the step as a function, so that its Python code, including differentiation, runs only once."""
     x, y = map(peer.array, data)
 
     def loss(w1, w2, x, y):
@@ -173,7 +172,8 @@ def recorded_training(peer, steps, data, first):
 
 
 def mlp_by_grad(peer, steps=20):
-    """The same network's loss. The library differentiates it; for NumPy the gradient is written by hand."""
+    """Training with the loss of the same network. The library differentiates the loss; for NumPy the gradient is
+    written by hand."""
     rng = np.random.default_rng(0)
     data = [rng.standard_normal(s).astype(np.float32) for s in ((64, 32), (64, 8))]
     first = [(rng.standard_normal(s) * 0.1).astype(np.float32) for s in ((32, 128), (128, 8))]
@@ -307,8 +307,8 @@ def first_value():
 
 
 def over_the_run(nodes, rounds=200):
-    """A value of a known graph, compared with the run of a file with the same graph. Microseconds to record it, to ask
-    for it, and to run the file."""
+    """Compares the value of a known graph with the run of a file with the same graph. Returns the microseconds to
+    record the value, to compute it, and to run the file."""
     x, w = (gl.array(np.full((4, 4), v, np.float32)) for v in (0.5, 0.9))
 
     def record(x, w):
@@ -350,7 +350,7 @@ def overheads(all_):
 
 @contextlib.contextmanager
 def patience(seconds):
-    """Interrupts a call that takes longer, once control is back in Python."""
+    """Interrupts the block after `seconds`, as soon as control is back in Python."""
     def end(*_):
         raise Slow(f"more than {seconds:.0f} s at first")
     signal.signal(signal.SIGALRM, end)

@@ -1,7 +1,7 @@
 // Speed of matrix products on one thread: GFLOP/s and share of the FMA peak, or GB/s for few rows.
 // Weights rotate through a set larger than any cache ("cold") or stay the same ("hot").
 //   matmul_bench [TARGET] [bytes|bf16]
-// With a type: u8 by packed i8, or f32 by packed bf16, of 1 to 256 rows, in times the speed of f32's multiply-adds.
+// With a type: u8 by packed i8, or f32 by packed bf16, with 1 to 256 rows; speed relative to multiply-adds in f32.
 #include <cstdio>
 #include <cstring>
 #include <string>

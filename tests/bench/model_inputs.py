@@ -1,5 +1,5 @@
-"""Inputs for a model's file. The zoo's own maker, which knows the meaning of each input, makes those of zoo models;
-those of other models are random."""
+"""Inputs for a model's file. The zoo's own maker, which knows the meaning of each input, makes the inputs of zoo
+models. Other models get random inputs."""
 import importlib
 import os
 import sys
@@ -39,7 +39,7 @@ def random_inputs(graph, symbols):
 
 def make_inputs(path, symbols):
     """Arrays by name, and the options that fix the model's open extents to those of the arrays. `symbols`: wanted
-    extents; others of a zoo model are those of its first example."""
+    extents. The other extents of a zoo model are those of its first example."""
     import onnx
     found = zoo_of(path)
     graph = onnx.load(path, load_external_data=False).graph

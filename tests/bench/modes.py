@@ -7,10 +7,10 @@ onnxruntime.
 Latency of one caller: our default, our explicit modes, onnxruntime's sequential and parallel execution. Throughput of
 two callers: our default, two replicas, two sessions of onnxruntime with one thread each, and one session for both.
 
-Each variant is a process of its own. Rounds measure the variants in turn, one at a time, and the smallest time of all
-rounds of a process counts (the largest rate). Rounds are short, because other load on a virtual machine's cores comes
-and goes. The placement of memory makes processes differ for as long as they live, so each variant starts several times,
-and the median of its processes counts.
+Each variant is a process of its own. Rounds measure the variants in turn, one at a time. The smallest time (the largest
+rate) of all rounds of a process counts. Rounds are short, because other load on a virtual machine's cores comes and
+goes. Each process places its memory differently, and so differs in speed. So each variant starts several times, and the
+median of its processes counts.
 
 "of best": the time of the best explicit mode over that of our default. "of ORT": the best onnxruntime time over that of
 our default; more than 1 is faster. Exit code 1 if our default is more than 5 % from our best. Exit code 1 also if a
@@ -163,7 +163,7 @@ def is_slower(ours, theirs):
 
 
 def models_of(a):
-    """Case -> function that makes its model, or the file. None: the file is missing."""
+    """{case: function that makes its model, or the model's file, or None if that file is missing}"""
     import parallel_graphs
     cases = {name: make for name, make in parallel_graphs.CASES.items()}
     cases["googlenet"] = parallel_graphs.googlenet

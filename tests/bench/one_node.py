@@ -8,7 +8,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 EXTENTS = "extents"
 LARGE = 256  # elements; larger constants do not distinguish nodes by their contents
-# Operands that a graph computes from shapes, and that a compiler of the whole graph knows. In a row they are constants.
+# Operands that a graph computes from shapes, so that a compiler of the whole graph knows them. In a row they are
+# constants.
 SIZES = {"Resize": (2, 3), "Expand": (1,), "Slice": (1, 2, 3, 4), "Pad": (1,), "Tile": (1,)}
 SKIPPED = {"Constant", "If", "Loop", "Scan", "SequenceMap"}  # no node of its own, or bodies that read outer values
 
@@ -55,7 +56,7 @@ def make_row(name, nodes, feeds, constants, outputs, opsets, open_dims=None, fun
     return Row(name, model, feeds, open_dims or {}, sizes)
 
 
-# ---------------------------------------------------------------- extents that are open, or that a run finds out
+# ---------------------------------------------------------------- open and run-bound extents
 
 def data_inputs(row):
     """The inputs that hold elements and not sizes, axes or indices."""
@@ -70,7 +71,7 @@ def all_open(row):
 
 
 def found_late(row):
-    """The row with data whose extents a run finds out: each is reshaped to a shape that is an input."""
+    """The row with run-bound extents: each data input is reshaped to a shape that is another input."""
     model = onnx.ModelProto()
     model.CopyFrom(row.model)
     feeds, nodes = dict(row.feeds), []
@@ -107,8 +108,8 @@ def record_values(model, feeds):
 
 
 def expression(a, b, sizes):
-    """An extent in terms of the model's symbols, if it was `a` in one run and `b` in the other. `sizes`: {symbol: (in
-    one, in the other)}."""
+    """An expression in the model's symbols for an extent that was `a` in one run and `b` in the other. `sizes`:
+    {symbol: (extent in the first run, in the other)}."""
     for s, (p, q) in sizes.items():
         if (a, b) == (p, q):
             return s
@@ -147,14 +148,14 @@ def key_of(nodes, operands):
     for value, is_constant in operands:
         digest.update(f"{is_constant}{value.dtype}{value.shape}".encode())
         if is_constant and value.size <= LARGE and value.dtype.kind in "iub":
-            # A zero point counts only as zero or not, because the code adds it whatever its value is.
+            # The key holds only whether a zero point is zero, because the code is the same for all other values.
             digest.update(value.tobytes() if value.dtype.itemsize > 1 or value.dtype.kind == "b" else bytes([bool(value.any())]))
     return digest.hexdigest()
 
 
 class Nodes:
-    """The main graph of a model with the values of a run. `other_feeds`: inputs of other sizes. `sizes`: those of both,
-    as in expression()."""
+    """The main graph of a model with the values of a run. `other_feeds`: inputs of other sizes. `sizes`: the extents in
+    both runs, as in expression()."""
 
     def __init__(self, model, feeds, other_feeds, sizes):
         self.model = model
@@ -184,7 +185,8 @@ class Nodes:
         return [*before, node, *after]
 
     def row(self, name, nodes, seen):
-        """None for a node that cannot stand alone, is folded at compile time, or was seen before."""
+        """The nodes as a Row. None for a node that cannot be a model by itself, is folded at compile time, or was seen
+        before."""
         made = {o for n in nodes for o in n.output if o}
         given = [i for i in dict.fromkeys(i for n in nodes for i in n.input) if i and i not in made]
         wanted = [o for o in nodes[-1].output if o]
@@ -201,7 +203,7 @@ class Nodes:
         seen.add(key)
         outputs = {o: helper.np_dtype_to_tensor_dtype(self.values[o].dtype) for o in wanted}
         arrays = {i: np.array(self.values[i], order="C") for i in feeds}
-        # Sizes that follow the input's are not constant if the input is open.
+        # A size that follows the input's extents is not constant if those are open.
         is_open = not any(i in self.varying for i in sizes)
         return make_row(name, nodes, arrays, {i: constants[i] for i in given if i in constants}, outputs,
                         self.model.opset_import, {i: self.open_axes.get(i, {}) for i in feeds} if is_open else {},

@@ -2,7 +2,7 @@
 """Writes docs/performance.md from the newest files of tests/bench/results/.
 
   performance_page.py            writes the page
-  performance_page.py --check    fails if the page differs from what the results say
+  performance_page.py --check    fails if the page differs from the results
 """
 import glob
 import json

@@ -5,8 +5,8 @@
 
 onnxruntime's own tools make the models. They run on one thread with default flags and open dims, in turns in one
 process. These fail: a model in QDQ form under 2 x our f32 or under 1 x onnxruntime; a dynamically quantised model under
-1 x onnxruntime; outputs further from onnxruntime's than quantisation steps explain. The bars are for large models.
-MobileNetV2 spends most of its time outside products, so only the bar against onnxruntime applies.
+1 x onnxruntime; outputs whose difference from onnxruntime's exceeds what quantisation steps explain. The bars are for
+large models. MobileNetV2 spends most of its time outside products, so only the bar against onnxruntime applies.
 """
 import argparse
 import os
@@ -26,7 +26,7 @@ from compare import ROWS as MODELS
 from model_check import relative_error
 from model_inputs import make_inputs
 
-ROWS = {  # name: (row of compare.py, form, least x our f32)
+ROWS = {  # name: (row of compare.py, form, minimum speed relative to our f32)
     "resnet50 QDQ": ("resnet50 b1", "qdq", 2.0),
     "bert_base QDQ": ("bert_base s128 b1", "qdq", 2.0),
     "bert_base dynamic": ("bert_base s128 b1", "dynamic", 0.0),

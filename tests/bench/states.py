@@ -4,9 +4,9 @@
   states.py STEP.onnx [--past 1024] [--threads 1] [--rounds 3]
 
 The model's caches are inputs "past..." with outputs "present...", and its other inputs are integers whose extents are 1, or
-the number of past tokens and 1 (the zoo's gpt2_step and llama_tiny_step). Both forms run in turns in one process, so that
-the ratio is taken side by side. Every step of a session has a new shape. The fed form has four shapes in turn, which stay
-bound: the time to grow the caller's arrays is not counted.
+the number of past tokens and 1 (the zoo's gpt2_step and llama_tiny_step). Both forms run in turns in one process, so
+that a drift of the machine affects both. Every step of a session has a new shape. The form whose caches the caller
+feeds uses four shapes in turn, which stay bound. So the time to grow the caller's arrays is not counted.
 """
 import argparse
 import os

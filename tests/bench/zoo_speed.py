@@ -10,7 +10,7 @@ onnxruntime in one process. `x` is onnxruntime's time over ours with open dims. 
 no file under 0.9x and a geometric mean of 1.3x; open over fixed at most 1.15, geometric mean 1.03; at most 20 s and 3 x
 the file + 500 MB to compile.
 
-With --json results are added to F and files that it has are not measured again; --svg draws them.
+--json adds results to F, and skips zoo files whose results F already has. --svg draws the results.
 """
 import argparse
 import datetime

@@ -21,7 +21,7 @@ MODEL = HEADER + """model (float[batch, 8] x, float[batch, 8] y) => (float[batch
   z = Softmax<axis = 0>(b)
 }"""
 
-# Words that show the inside of the program instead of telling the user what is wrong.
+# Words that expose the program's internals instead of telling the user what is wrong.
 INSIDE = re.compile(r"std::|what\(\)|terminate|exception|stoll|stoi|vector::|basic_|Assertion|Aborted|core dumped|0x[0-9a-f]{6}")
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Operators that the application computes: declared when a model is compiled and passed in when it is loaded. Otherwise a message
-refuses them."""
+"""Operators that the application computes. They are declared at compile time and passed in at load time; otherwise a
+message refuses them."""
 import ctypes
 import os
 import sys

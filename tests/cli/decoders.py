@@ -81,8 +81,9 @@ def as_builder(bits=32, past="past_sequence_length", present="total_sequence_len
 
 
 def as_optimum(bits=32, past="past_sequence_length", reads=True, mask="past_sequence_length + tokens", room=0):
-    """Plain operators and caches that grow by Concat, as optimum and torch.onnx write them. `reads`: False for a first model without
-    past, whose caches are outputs only. `room`: rows of caches of a fixed extent, which TensorScatter updates, as mobius writes them."""
+    """Plain operators and caches that grow by Concat, as optimum and torch.onnx export them. `reads`: False for a first
+    model without past, whose caches are outputs only. `room`: if not 0, the caches have this many rows and
+    TensorScatter updates them, as mobius exports them."""
     d = Decoder(bits)
     x = d.embedding()
     mask = d.input("attention_mask", TensorProto.INT64, ["batch", room or mask])
@@ -119,7 +120,7 @@ def as_optimum(bits=32, past="past_sequence_length", reads=True, mask="past_sequ
 
 
 class Reference:
-    """onnxruntime, fed with its own caches. `room`: the extent of static caches."""
+    """Runs a model in onnxruntime and feeds it with its own caches. `room`: the extent of static caches."""
 
     def __init__(self, path, room=0):
         options = onnxruntime.SessionOptions()
@@ -130,7 +131,7 @@ class Reference:
         self.length = 0
 
     def logits(self, ids):
-        """The logits of the last id, after all ids of earlier calls."""
+        """Feeds `ids` after those of earlier calls, and returns the logits of the last id."""
         total = self.length + len(ids)
         feeds = dict(self.caches)
         for i in self.session.get_inputs():

@@ -69,7 +69,7 @@ class FleetCutTest(CliCase):
         self.assertGreater(len(report["groups"]), 2)
 
     def test_a_group_gives_its_values_early(self):
-        """The CPU's branch reads q1. In one group with m1 and m, q1 would come after both."""
+        """The branch on p1 reads q1. In one group with m1 and m, q1 would be ready only after both products."""
         nodes = [node("MatMul", "m1", "x", "w"), node("MatMul", "m", "m1", "w"), node("Relu", "q1", "x"), node("Tanh", "q", "q1"),
                  *[node("Tanh", f"r{i}", f"r{i - 1}" if i else "q") for i in range(40)], node("MatMul", "z", "m", "r39")]
         devices = [pool("p0", denies=["Tanh"], cores=[CORES[0]]), pool("p1", denies=["MatMul"], cores=[CORES[-1]])]
@@ -79,7 +79,7 @@ class FleetCutTest(CliCase):
         self.assertLess(report["predicted_us"], 0.98 * one["predicted_us"])
 
     def test_a_group_starts_before_its_last_input(self):
-        """A long chain of products needs the CPU's value only at its end."""
+        """A long chain of products needs p1's value only at its end."""
         nodes = [node("Tanh", "q", "x")] + [node("Tanh", f"q{i}", f"q{i - 1}" if i else "q") for i in range(20)]
         nodes += [node("MatMul", f"m{i}", f"m{i - 1}" if i else "x", "w") for i in range(3)] + [node("MatMul", "z", "m2", "q19")]
         devices = [pool("p0", denies=["Tanh"], cores=[CORES[0]]), pool("p1", denies=["MatMul"], cores=[CORES[-1]])]

@@ -53,7 +53,7 @@ class FleetTest(CliCase):
                      says=["device 'far' of the fleet runs code for aarch64", "the targets are x86-64-v3"])
 
     def test_what_is_said_of_fleets(self):
-        """Patterns and devices that match nothing; a whole model that does not fit; unique names; parts that do not run."""
+        """Messages about patterns and devices that match nothing, a whole model that does not fit, and parts that do not run. Names of nodes are unique."""
         fleet = {"devices": [{"name": "small", "kind": "cpu", "memory_bytes": 1}, {"name": "large", "kind": "cpu", "denies": ["Sofplus"]}]}
         with open(self.path("said.json"), "w") as f:
             json.dump(fleet, f)
@@ -74,7 +74,7 @@ class FleetTest(CliCase):
         self.assertIn("has no effect: there is no such device or kind of devices; the nearest: 'large'", said)
 
     def test_what_has_no_effect_is_said(self):
-        """A label of a node that clean-up removes, and the training part of a model."""
+        """Messages about a label of a node that passes remove, and about a model's training_info."""
         model = onnx.load(self.path("chain.onnx"))
         node = next(n for n in model.graph.node if n.op_type == "MatMul")
         node.input[0] = "same"

@@ -55,7 +55,7 @@ class FleetsDocTest(CliCase):
         for line in commands:
             self.run_line(line)
             if "> fleet.json" in line:
-                self.write_fleet()  # the next one in the document
+                self.write_fleet()  # the document's next fleet.json
 
     def test_options(self):
         self.write_fleet()

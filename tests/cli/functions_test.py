@@ -85,7 +85,7 @@ class Functions(CliCase):
         listed = json.loads(self.accepted("function", "list", "lib.onnx", "--json"))
         self.assertEqual(listed[0]["inputs"], [{"name": "x", "type": "f32[n,64]"}, {"name": "bias", "type": "f32[256]"}])
         self.assertEqual(listed[0]["nodes"], 5)
-        # Checks a carved function with another runtime: onnx's own evaluator runs the model that contains the function.
+        # Checks a carved function with onnx's own evaluator, which runs the model that contains the function.
         model = parser.parse_model(sub_model("y = functions.Block(x, bias)"))
         model.functions.extend(library.functions)
         onnx.checker.check_model(model, full_check=True)
@@ -140,7 +140,7 @@ class Functions(CliCase):
     def test_a_made_name_is_what_it_computes(self):
         first = self.accepted("function", "add", "net.onnx", "--from", "x,bias", "--to", "g", "-o", "made.onnx")
         model = onnx.load(self.path("net.onnx"))
-        for node in model.graph.node:  # the same part with other names
+        for node in model.graph.node:  # the same nodes with other names
             node.name += "_other"
             for names in (node.input, node.output):
                 for i, name in enumerate(names):

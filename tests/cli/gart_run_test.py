@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gart-run: small, needs libgart alone, and gives what gcc-graph gives."""
+"""gart-run: it is small, needs only libgart, and gives the same results as gcc-graph."""
 import os
 import re
 import shutil
@@ -86,7 +86,8 @@ class GartRun(CliCase):
         self.not_run("check", "damaged.gart", says="damaged.gart")
 
     def test_golden_vectors(self):
-        """The outputs of the compiler's machine travel in the file; a device compares its own with them."""
+        """The file holds the outputs that the compiling machine computed; a device compares its own outputs with
+        them."""
         self.accepted("compile", "model.onnx", "-o", "golden.gart", "--golden=2", "--target", "x86-64-v3")
         for run in (self.ran, self.accepted):
             text = run("check", "golden.gart", "--run")

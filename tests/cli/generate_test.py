@@ -57,7 +57,8 @@ class Generate(CliCase):
         self.agrees("steps")
 
     def test_static_caches(self):
-        """A buffer that past and present share holds up to its rows; the mask may be as long as the buffer."""
+        """Past and present share a buffer, whose rows limit the number of tokens. The mask may be as long as the
+        buffer."""
         for bits, mask in ((32, "total_sequence_length"), (4, 48)):
             with self.subTest(bits=bits, mask=mask):
                 self.compiled("static", decoders.as_builder(bits, past=48, present=48, mask=mask))
@@ -87,7 +88,7 @@ class Generate(CliCase):
                      says="no extent of its states tells how many tokens they hold: reset it")
 
     def test_a_first_model_without_past(self):
-        """Two files, as optimum writes them: the first has caches as outputs only, and fills the states that the other reads."""
+        """Two files, as optimum exports them: the first one has caches only as outputs, and fills the states that the other one reads."""
         decoders.save(decoders.as_optimum(reads=False, mask="tokens"), self.path("first.onnx"))
         self.compiled("pair", decoders.as_optimum(mask="past_sequence_length + 1"), "--entry", "prefill=first.onnx")
         want = decoders.Reference(self.path("optimum.onnx")).greedy(PROMPT, 40)
@@ -129,7 +130,7 @@ class Generate(CliCase):
         self.assertEqual((told["ids"][-1], told["reason"]), (stop, "stop_id"))
 
     def test_sampling(self):
-        """Draws have the probabilities that the options give them, and are the same for the same seed."""
+        """Tokens are drawn with the probabilities that the options define, and the same seed draws the same tokens."""
         logits = decoders.Reference(self.path("builder.onnx")).logits(PROMPT).astype(np.float64)
         x = logits / 1.7
         p = np.exp(x - x.max())
@@ -208,7 +209,8 @@ class Generate(CliCase):
             self.assertEqual(a.state(name).tobytes(), b.state(name).tobytes(), name)
 
     def similar_rows(self, a, b):
-        """They are equal up to rounding: runs of several tokens add in another order than runs of one."""
+        """The caches of two sessions are equal up to rounding, because runs of several tokens add in another order than
+        runs of one."""
         for name in a.states:
             np.testing.assert_allclose(a.state(name), b.state(name), rtol=1e-4, atol=1e-5, err_msg=name)
 
@@ -225,7 +227,7 @@ class Generate(CliCase):
             self.same_rows(again, session)
 
     def test_sessions_of_threads_do_not_see_each_other(self):
-        """Each thread's tokens and caches are those of its prompt alone, in every bit."""
+        """Each thread's tokens and caches have the same bits as if its prompt ran alone."""
         model = gart.load(self.path("builder.gart"))
         prompts = [PROMPT, PROMPT[::-1], [1], [90, 2]]
         alone = [model.session() for _ in prompts]
@@ -246,7 +248,7 @@ class Generate(CliCase):
         self.assertEqual(wrong, [])
 
     def test_ten_thousand_sessions(self):
-        """Their memory comes back: it is the same after 1,000 sessions as after 10,000."""
+        """Sessions release their memory: the process needs as much memory after 1,000 sessions as after 10,000."""
         model = gart.load(self.path("builder.gart"), threads=1)
 
         def resident(count):
@@ -258,7 +260,7 @@ class Generate(CliCase):
         self.assertLess(after - before, 2 << 20)
 
     def test_lookup(self):
-        """Guesses change no token and no cache, whatever the options."""
+        """Guessed tokens (--lookup) change neither the result nor the caches, whatever the options."""
         want = self.session("builder").generate(PROMPT, max_tokens=50)
         text = PROMPT + want[:20]
         for options in ({}, {"temperature": 0.7, "seed": 3}, {"repetition_penalty": 1.2, "presence_penalty": 0.5}, {"stop_ids": want[22:23]}):
@@ -272,7 +274,7 @@ class Generate(CliCase):
         self.assertEqual(told, want)
 
     def test_lookup_at_the_end_of_the_room(self):
-        """A guess for which there is no room is left out."""
+        """A guess for which the cache has no room is left out."""
         self.compiled("small", decoders.as_builder(), "--capacity", "20")
         reference = self.session("builder").generate([7] * 9, max_tokens=12)
         self.assertEqual(self.session("small").generate([7] * 9, max_tokens=12, lookup=16), reference)
@@ -290,7 +292,8 @@ class Generate(CliCase):
             self.session("builder").generate(PROMPT, lookup=-1)
 
     def test_prompts_compute_the_last_logits(self):
-        """`--generate` adds an entry point whose logits are the last row of the model's own, up to rounding."""
+        """`--generate` adds an entry point that computes only the last row of the model's logits; it is equal up to
+        rounding."""
         for name, model in (("builder", decoders.as_builder()), ("four", decoders.as_builder(4)), ("optimum", decoders.as_optimum())):
             decoders.save(model, self.path("last.onnx"))
             self.accepted("compile", "last.onnx", "-o", "last.gart", "--generate")
@@ -344,7 +347,7 @@ class Generate(CliCase):
             self.session("nan").generate([1, 33])
 
     def test_nan_in_a_later_step(self):
-        """The error tells the token; the session then holds the tokens before it, with guesses and without."""
+        """The error names the token. The session then holds the tokens before this one, with guesses and without."""
         want = self.session("builder").generate(PROMPT, max_tokens=20)
         bad = next(token for at, token in enumerate(want) if token not in PROMPT and at >= 3 and token not in want[:at])
         at = want.index(bad)

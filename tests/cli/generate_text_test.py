@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Text of a language model: the prompt's ids, the text that comes token by token, its end, and refusals. The tokenizers are trained here."""
+"""Text of a language model: the prompt's ids, text that is printed token by token, its end, and refusals. This test trains the tokenizers."""
 import json
 import os
 import subprocess
@@ -26,7 +26,7 @@ PROMPT = "The quick brown"
 
 
 def byte_level(path):
-    """As in GPT-2 and Llama 3: the pieces are bytes, and a character may be in several."""
+    """A tokenizer as in GPT-2 and Llama 3: tokens consist of bytes, and one character may span several tokens."""
     made = tokenizers.Tokenizer(models.BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -35,7 +35,8 @@ def byte_level(path):
 
 
 def metaspace(path):
-    """As in Llama 2 and Gemma: a space is a part of the next word, and unknown characters fall back to bytes."""
+    """A tokenizer as in Llama 2 and Gemma: a space is a part of the next word, and unknown characters fall back to
+    bytes."""
     made = tokenizers.Tokenizer(models.BPE(byte_fallback=True, unk_token="<unk>"))
     made.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
     made.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")  # no token has parts of two words
@@ -59,7 +60,7 @@ def finished(made, trainer, path):
 
 
 def reciting(ids, first, vocabulary):
-    """A model that says `ids` from position `first` on, whatever it reads. Its cache holds the ids that it read."""
+    """A model that generates `ids` from position `first` on, whatever its input. Its cache holds its input ids."""
     table = np.zeros((256, vocabulary), np.float32)
     for position, token in enumerate(ids):
         table[first + position, token] = 1
@@ -115,7 +116,8 @@ class GenerateText(CliCase):
                 self.assertEqual(told["prompt_tokens"], len(self.made[name].encode(PROMPT).ids))
 
     def test_it_ends_anywhere(self):
-        """A text that is cut at any token is the tokenizer's own text of these ids; a cut character is U+FFFD."""
+        """If generation stops at any token, the printed text is the tokenizer's text of these ids. A cut character is
+        U+FFFD."""
         for name, tokenizer in self.made.items():
             prompt = tokenizer.encode(PROMPT).ids
             whole = self.told(name, PROMPT, "--max-tokens", "60")["ids"]
@@ -123,14 +125,14 @@ class GenerateText(CliCase):
             for count in range(1, 40, 3):
                 text, want = self.told(name, PROMPT, "--max-tokens", str(count))["text"], tokenizer.decode(prompt + whole[:count])[len(before):]
                 cut += "\ufffd" in text
-                if name == "spaces" and "\ufffd" in text:  # this decoder then forgets whole characters before, which were printed already
+                if name == "spaces" and "\ufffd" in text:  # this decoder then drops whole characters that were already printed
                     self.assertTrue((PROMPT + ANSWER).startswith(PROMPT + text.rstrip("\ufffd")), text)
                 else:
                     self.assertEqual(text, want, f"{name} {count}")
             self.assertGreater(cut, 0, "no cut was within a character")
 
     def test_pieces_are_whole_characters(self):
-        """The program that the tool carries, by itself: each piece comes as soon as its characters are complete."""
+        """Runs the tool's tokenizer script by itself: it prints each piece as soon as its characters are complete."""
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "gcc-graph", "text", "tokenizer.py")
         for name, tokenizer in self.made.items():
             ids = tokenizer.encode(ANSWER, add_special_tokens=False).ids
@@ -143,7 +145,7 @@ class GenerateText(CliCase):
             self.assertLess(sum(not piece for piece in pieces), len(pieces) / 2, "pieces are held back for long")
 
     def test_stop_texts(self):
-        """The first one ends the text before it, also where it spans several tokens; one that only begins is printed."""
+        """The first stop text ends the output before it, even if it spans several tokens. A stop text that only begins is printed."""
         for stop, want in (("日本! Then", " the fox said: Grüße, 🙂 "), ("said", " the fox "), (" the fox", ""), ("over.!", ANSWER)):
             with self.subTest(stop):
                 folder = self.config("end", generation_config_json={"eos_token_id": self.end})
@@ -151,7 +153,7 @@ class GenerateText(CliCase):
                 self.assertEqual((told["text"], told["reason"]), (want, "stop_id" if want == ANSWER else "stop_text"))
 
     def test_the_folder_tells_the_end(self):
-        """The first file that knows the last token tells it; the tokenizer's folder, or the model's, is the usual one."""
+        """The first file that names the end token decides. The default folder is the tokenizer's or the model's."""
         other = self.made["bytes"].token_to_id("!")
         files = {"genai_config_json": {"model": {"eos_token_id": other, "context_length": 99}}, "generation_config_json": {"eos_token_id": self.end},
                  "tokenizer_config_json": {"eos_token": {"content": "</s>"}}}
@@ -168,12 +170,12 @@ class GenerateText(CliCase):
     def test_the_context_is_not_exceeded(self):
         count = len(self.made["bytes"].encode(PROMPT).ids)
         folder = self.config("short", genai_config_json={"model": {"context_length": count + 4}})
-        self.assertEqual(len(self.told("bytes", PROMPT, "--config", folder)["ids"]), 5)  # the last one is not read
+        self.assertEqual(len(self.told("bytes", PROMPT, "--config", folder)["ids"]), 5)  # the model does not read the last one
         self.refused("generate", "bytes.gart", PROMPT * 3, "--tokenizer", "bytes.json", "--config", folder,
                      says=(f"the model reads at most {count + 4} (short/genai_config.json)",))
 
     def test_a_session_reads_one_text_after_the_other(self):
-        """The second text goes on behind the first answer, without another beginning."""
+        """The second text follows the first answer, without another start token."""
         tokenizer = self.made["bytes"]
         arguments = ("generate", "bytes.gart", "--tokenizer", "bytes.json", "--session", "talk.safetensors", "--max-tokens", "7", "--json")
         first = json.loads(self.accepted(*arguments, PROMPT))
@@ -183,7 +185,7 @@ class GenerateText(CliCase):
         self.assertEqual([int(x) for x in from_file[-len(read):]], read)
 
     def test_guesses_take_fewer_runs(self):
-        """A text that repeats itself: the same ids in at most two thirds of the runs."""
+        """For a text that repeats itself, guesses give the same ids in at most 44 runs instead of 99."""
         tokenizer = self.made["bytes"]
         line = tokenizer.encode("a dog and a fox, ", add_special_tokens=False).ids
         onnx.save(reciting(line * 12, 0, tokenizer.get_vocab_size()), self.path("line.onnx"))
@@ -226,7 +228,7 @@ class GenerateText(CliCase):
         self.assertEqual((done.returncode, done.stderr), (1, b"gcc-graph: the text is not valid UTF-8\n"))
 
     def test_without_the_package(self):
-        """Another Python is tried; without any, a sentence and doctor say how to install it."""
+        """The tool tries another Python. If none has the package, a message and `doctor` say how to install it."""
         os.makedirs(self.path("empty"), exist_ok=True)
         for named, found in ((sys.executable, True), (self.path("empty/python"), False)):
             env = {"PATH": self.path("empty"), "GCC_GRAPH_PYTHON": named, "VIRTUAL_ENV": "", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}

@@ -119,7 +119,7 @@ class HostileFilesTest(CliCase):
         self.refused("compile", "text.onnx", "-o", "o.gart", says=["input 0", "contains a NUL byte"])
 
     def test_a_label_may_be_any_name(self):
-        """Names, among them names that groups get by default, and names that are not UTF-8."""
+        """Labels that are default names of groups, and labels that are not UTF-8."""
         names = self.tool("inspect", "chain.gart", "--json")
         first = json.loads(names.stdout)["groups"][0]["name"]
         for label in (first, "g1: b", os.fsdecode(b"g\xc3")):

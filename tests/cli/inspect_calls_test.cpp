@@ -1,5 +1,4 @@
-// `inspect` prints the library versions with which the file loads, and those with which every call
-// runs.
+// `inspect` prints the library versions that the file needs to load, and those that all its calls need.
 #include "tools/gcc-graph/inspect/inspect_calls.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +6,7 @@
 namespace gcg::tools {
 namespace {
 
-/// A file with two calls of cudnn: a convolution, and an attention, which requires 9.13.1.
+/// The versions that `inspect` prints for two calls of cudnn: a convolution, and an attention, which requires 9.13.1.
 std::string versions_told(bool convolution_has_fallback, bool attention_has_fallback) {
   gart::fb::ManifestT manifest;
   manifest.libraries.push_back(std::make_unique<gart::fb::LibraryT>());

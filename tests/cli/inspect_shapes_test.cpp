@@ -1,4 +1,4 @@
-// Extents as `inspect` writes them: evaluated as ordinary arithmetic, they have the value that the program computes.
+// Extents as `inspect` prints them: as ordinary arithmetic, they have the value that the shape program computes.
 #include "tools/gcc-graph/inspect/inspect_shapes.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ using gart::fb::Instruction;
 
 constexpr uint32_t kH = 0, kW = 1;  // the symbols
 
-/// A program over h and w, and its slots as text.
+/// A shape program over h and w, and its slots as text.
 class Shapes : public testing::Test {
  protected:
   uint32_t add(ExprOp op, uint32_t a, uint32_t b, int64_t value = 0) {
@@ -64,7 +64,7 @@ TEST_F(Shapes, NegativeNumbers) {
 
 TEST_F(Shapes, HugeProgramsAreCutShort) {
   uint32_t slot = kH;
-  for (int i = 0; i < 64; ++i) slot = add(ExprOp::add, slot, slot);  // written out it has 2^64 terms
+  for (int i = 0; i < 64; ++i) slot = add(ExprOp::add, slot, slot);  // the full expression has 2^64 terms
   EXPECT_LT(text(slot).size(), 1100U);
   for (int i = 0; i < 200000; ++i) slot = add(ExprOp::mul, slot, kW);
   EXPECT_LT(text(slot).size(), 1100U);

@@ -1,4 +1,4 @@
-// No verifier checks the file's data about weights stored twice, so `inspect` must show any contents.
+// The verifier does not check the file's data about weights stored twice, so `inspect` must accept any contents.
 #include "tools/gcc-graph/inspect/inspect_weights.h"
 
 #include <gtest/gtest.h>

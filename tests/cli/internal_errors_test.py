@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""internal_errors_test.py [SECONDS [SEED]]: valid small models, changed where a model may say anything (attributes, constants,
-extents, types, names, opsets), compiled with odd options. The compiler must never report a bug of its own. An error is one sentence
-for the user. An artifact is valid, and runs or gives an error. A failure prints the seed, which gives the same model again."""
+"""internal_errors_test.py [SECONDS [SEED]]: compiles valid small models with random changes (attributes, constants,
+extents, types, names, opsets) and unusual options. The compiler must never report a bug of its own. An error is one
+sentence for the user. An artifact is valid, and runs or gives an error. A failure prints the seed, which gives the same
+model again."""
 import copy
 import json
 import os

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hostile names in models on the terminal, options in any order, and the output about extents that models leave open."""
+"""Hostile names of models on the terminal, options in any order, and messages about open extents."""
 import contextlib
 import os
 import re
@@ -37,7 +37,7 @@ class Names(CliCase):
             self.assertIn("y\\u001b[31m", self.printable(self.accepted("inspect", "strange.gart", *options)))
 
     def test_a_symbol_may_be_called_anything(self):
-        """Names are not parsed as expressions: one of half a million brackets takes no time."""
+        """Names are not parsed as expressions, so a name of half a million brackets does not slow down compilation."""
         x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["(" * 500_000, 2])
         y = helper.make_empty_tensor_value_info("y")
         graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
@@ -51,7 +51,7 @@ class Names(CliCase):
                               stderr=theirs)
         os.close(theirs)
         text = ""
-        with contextlib.suppress(OSError):  # the last line of a terminal's text
+        with contextlib.suppress(OSError):  # Linux reports the closed terminal as an error
             while chunk := os.read(ours, 1 << 16).decode():
                 text += chunk
         os.close(ours)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The formats that the tool prints and reads: versions, nothing, JSON; arrays as NumPy stores them."""
+"""The formats that the tool prints and reads: versions, empty output, JSON, and arrays as NumPy stores them."""
 import json
 import unittest
 import zipfile
@@ -12,7 +12,7 @@ NEWEST = '<ir_version: 13, opset_import: ["": 25]>\n'
 
 
 def write_npz(path, arrays):
-    """Like np.savez, for pairs of a type name and elements. NumPy alone need not know the type."""
+    """Like np.savez, for pairs of a type name and elements. NumPy need not know the type."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, (descr, elements) in arrays.items():
             with archive.open(name + ".npy", "w") as file:

@@ -99,7 +99,7 @@ class Models(CliCase):
         self.refused("run", "model.gart", "--random", "1", "--outputs", "absent/out.npz", says="cannot write")
         self.refused("compile", "model.onnx", "-o", "-", says="cannot write -: name a file")
         self.refused("run", "model.gart", "--random", "1", "--outputs", "-", says="cannot write -: name a file")
-        # the refusal comes before any other work
+        # the tool refuses the output before it reads the model
         self.refused("compile", "absent.onnx", "-o", "absent/out.gart", says="cannot write absent/out.gart: No such file")
 
     def test_unreadable_measurements(self):

@@ -14,7 +14,7 @@ from onnx import numpy_helper, parser
 from cli_case import HEADER, CliCase
 
 
-# A table whose rows are looked up; its transpose also makes the result.
+# An embedding table whose transpose is also the last product's weights.
 TIED = HEADER + """tied (int64[rows] ids) => (float[rows, 96] z) <float[96, 8] plain_table> {
   x = Gather(plain_table, ids)
   turned = Transpose<perm = [1, 0]>(plain_table)
@@ -240,7 +240,7 @@ class Reports(CliCase):
             self.assertIn("cannot run on this machine", done.stdout)
 
     def test_intermediate_forms_become_files(self):
-        """--save-temps: graphs that differ, plans, and code that an assembler takes."""
+        """--save-temps writes graphs that differ, plans, and code that an assembler accepts."""
         self.accepted("compile", "model.onnx", "-o", "temps.gart", "--target", "x86-64-v3", "--save-temps", "temps")
         names = sorted(os.listdir(self.path("temps")))
         endings = {os.path.splitext(name)[1] for name in names}

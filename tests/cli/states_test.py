@@ -14,7 +14,7 @@ from cli_case import HEADER, CliCase
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "python"))
 import gart
 
-# One attention layer with grouped queries and a cache: the heads of q share those of k and v in pairs. Its steps take any
+# One attention layer with grouped queries and a cache: each pair of query heads shares a head of k and v. Its steps take any
 # number of tokens; a running sum is a state that does not grow.
 STEP = HEADER + """step (float[batch, tokens, 8] x, float[batch, 2, past, 2] past_key, float[batch, 2, past, 2] past_value,
                       float[8] total)
@@ -68,7 +68,7 @@ class States(CliCase):
         assert done.returncode == 0, done.stderr
 
     def reference(self, batch):
-        """A function that runs a step in onnxruntime, which keeps the states itself."""
+        """Returns a function that runs a step in onnxruntime and keeps the states itself."""
         session = onnxruntime.InferenceSession(self.path("step.onnx"))
         states = [np.zeros((batch, 2, 0, 2), np.float32), np.zeros((batch, 2, 0, 2), np.float32), np.zeros(8, np.float32)]
 
@@ -140,7 +140,7 @@ class States(CliCase):
         self.refused("compile", "model.onnx", "-o", "x.gart", "--capacity", "4", says="--capacity 4 needs states")
 
     def test_rows_that_a_convolution_makes(self):
-        """A GPU stores images channels last; a state keeps the model's order."""
+        """A GPU stores images channels last, but a state keeps the model's order."""
         self.save("images.onnx", HEADER + """images (float[1, 64, 8, 8] x, float[64, 64, 3, 3] w, float[past, 64, 8, 8] past)
             => (float[all, 64, 8, 8] y, float[all, 64, 8, 8] present) {
           c = Conv<kernel_shape = [3, 3], pads = [1, 1, 1, 1]>(x, w)

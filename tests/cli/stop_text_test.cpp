@@ -1,4 +1,4 @@
-// Stop texts in a text that comes in pieces, beside a search in the whole text.
+// Searches stop texts in a text that arrives in pieces, and compares the result with a search in the whole text.
 #include "tools/gcc-graph/text/stop_text.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Training: models with training_info compile to entry points that share states, and `gcc-graph train` runs them. The
-oracle is numpy, written from ONNX's text."""
+reference is numpy code written from ONNX's specification."""
 import json
 import os
 import signal
@@ -19,7 +19,7 @@ from cli_case import HEADER, TOOL, CliCase
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "python"))
 import gart
 
-# y = x w + b, and the gradients of loss = mean((y - t)^2) by w and b.
+# y = x w + b, and the gradients of loss = mean((y - t)^2) with respect to w and b.
 MODEL = """<ir_version: 8, opset_import: ["": 16, "ai.onnx.preview.training": 1]>
 regression (float[n, 3] x) => (float[n, 1] y) {
   xw = MatMul(x, w)
@@ -164,7 +164,7 @@ class Train(CliCase):
             np.testing.assert_allclose(model.state("b"), b, rtol=1e-4)
 
     def test_batch_statistics(self):
-        """BatchNormalization in training: momentum * old + (1 - momentum) * the batch's, with the population variance."""
+        """BatchNormalization in training: a running statistic becomes momentum * old + (1 - momentum) * that of the batch, with the population variance."""
         kinds = '<ir_version: 8, opset_import: ["": 16]>\n'
         model = parser.parse_model(kinds + """norm (float[n, 3] x) => (float[n, 3] y) {
           y = BatchNormalization<momentum = 0.75>(x, scale, shift, mean, var)
@@ -285,7 +285,7 @@ class Train(CliCase):
         return self.read("whole.gart")
 
     def test_a_killed_run_goes_on(self):
-        """kill -9 at any step: the resumed run's file is that of a run without a stop, bit for bit."""
+        """After kill -9 at any step, the resumed run writes the same file as a run without a stop, bit for bit."""
         whole = self.run_whole()
         arguments = ["train", "adam.gart", "--data", "d.npz", "--batch", "16", "--seed", "3", "--checkpoint", "c"]
         for delay in (0.05, 0.2):

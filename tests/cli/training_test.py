@@ -105,7 +105,7 @@ class TrainingOfTheTool(CliCase):
         self.assertFalse(np.array_equal(self.load("c").state("w"), self.load("d").state("w")))
 
     def test_adapters(self):
-        """LoRA beside weights of 4 bits: 10 steps equal numpy's, and nothing but the adapters changes."""
+        """LoRA adapters and 4-bit weights: 10 steps equal numpy's, and only the adapters change."""
         r = np.random.default_rng(5)
         sizes, block = [64, 96, 32], 32
         nodes, constants, weights = [], [], []

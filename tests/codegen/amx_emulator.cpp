@@ -54,8 +54,8 @@ void release() {
   tiles.instructions = instructions;
 }
 
-/// Palette 1: bytes 16 to 31 hold the bytes of a row, two for each tile, and bytes 48 to 55 the rows. All others except
-/// the palette and the first row are reserved (#GP). All tiles become zero.
+/// Palette 1: bytes 16 to 31 hold each tile's bytes per row (2 bytes each), and bytes 48 to 55 each tile's number of
+/// rows. All other bytes except the palette and the first row are reserved (#GP). All tiles become zero.
 void load_configuration(const uint8_t* memory) {
   release();
   if (memory[0] == 0) return;
@@ -108,7 +108,7 @@ void check_shapes(const Tile& sums, const Tile& a, const Tile& b) {
     refuse("#UD, a product of tiles whose shapes do not fit");
 }
 
-/// DPBD: four products of bytes, exact, are added to the sum, which wraps around.
+/// DPBD: adds four exact products of bytes to the sum, which wraps around.
 template <class Left, class Right>
 void multiply_bytes(Tile& sums, const Tile& a, const Tile& b) {
   check_shapes(sums, a, b);
@@ -178,7 +178,7 @@ void decode_memory(const ucontext_t& context, const uint8_t* code, int mod, bool
     else
       base = general_register(context, lowest | (b ? 8 : 0));
   } else if (rm == 5 && mod == 0) {
-    wide = true;  // relative to the next instruction
+    wide = true;  // the displacement is relative to the next instruction
   } else {
     base = general_register(context, rm | (b ? 8 : 0));
   }
@@ -194,7 +194,7 @@ void decode_memory(const ucontext_t& context, const uint8_t* code, int mod, bool
   i.address = reinterpret_cast<uint8_t*>(static_cast<uintptr_t>(base + displacement));
 }
 
-/// Returns false for any other instruction.
+/// Decodes a VEX instruction of map 0F38 that may use tiles. Returns false for any other instruction.
 bool decode(const ucontext_t& context, const uint8_t* code, Instruction& i) {
   if (code[0] != 0xc4 || (code[1] & 0x1f) != 2) return false;  // three bytes of VEX, map 0F38
   if ((code[2] & 0x84) != 0) return false;                     // W0, 128 bits
@@ -276,7 +276,7 @@ void on_illegal_instruction(int, siginfo_t*, void* context_pointer) {
   signal(SIGILL, SIG_DFL);  // the signal is raised again at the same instruction
 }
 
-/// Linux lets a process use tiles where the CPU has them.
+/// True if the CPU has tiles and Linux lets this process use them.
 bool has_unit() {
   constexpr long kArchRequestPermission = 0x1023, kTileData = 18;
   return syscall(SYS_arch_prctl, kArchRequestPermission, kTileData) == 0;

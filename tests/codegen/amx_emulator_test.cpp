@@ -35,7 +35,7 @@ struct Configuration {
   uint8_t rows[16] = {};
 };
 
-/// GCC 12's intrinsics do not declare the memory that they read, so all writes must be complete here.
+/// A compiler barrier: GCC 12's intrinsics do not declare the memory that they read.
 void write_back(const void* memory) { __asm__ volatile("" : : "r"(memory) : "memory"); }
 
 TILES void configure(const Shape& s) {
@@ -95,7 +95,7 @@ uint32_t half(Random& random, uint32_t lowest, uint32_t range) {
   return (bits >> 31 << 15) | (lowest + bits % range) << 7 | (bits >> 20 & 127);
 }
 
-/// Results for pairs in all shapes; the exponents of factors and sums are in these ranges.
+/// A hash of the results for bf16 pairs in all shapes; the exponents of factors and sums are in these ranges.
 uint64_t digest_of_pairs(uint32_t lowest, uint32_t range, uint32_t lowest_sum, uint32_t sum_range) {
   Random random;
   std::vector<uint32_t> all;

@@ -19,7 +19,7 @@ struct Case {
   int64_t batch = 1, m = 1, t = 1, d = 1, n = 1;
   bool k_transposed = true;  // K is stored as [t, d] instead of [d, t]
   bool symbolic = false;
-  bool drops_rows = false;  // every third row, and rows with NaN, are zero
+  bool drops_rows = false;  // every third row of the result, and rows with NaN, are zero
 
   std::string text() const {
     return concat(batch, " x ", m, " queries, ", t, " keys, heads of ", d, " and ", n, k_transposed ? "" : ", K^T",

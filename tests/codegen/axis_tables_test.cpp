@@ -1,5 +1,5 @@
-// Loop kernels that compute an axis's indices and weights once, and read neighbouring lanes from one register. Also a
-// loop over planes inside a vector of positions that depend on data.
+// Loop kernels that compute an axis's indices and weights once, and read neighbouring lanes from one register. Also
+// loops over planes inside a vector of positions that depend on data.
 #include <gtest/gtest.h>
 
 #include "tests/codegen/loop_harness.h"
@@ -8,7 +8,7 @@
 namespace gcg::test {
 namespace {
 
-/// Rows of `in` elements stretched or shrunk to `out`, linearly between neighbours.
+/// Resizes rows of `in` elements to `out` elements by linear interpolation.
 Kernel stretched(const Dim& rows, const Dim& in, const Dim& out, int64_t up, int64_t down) {
   return map_kernel("stretched", {{DType::f32, {rows, in}}, {DType::f32, {rows, out}}},
                     [&](const std::vector<Expr>& i) {
@@ -40,7 +40,7 @@ TEST(AxisTables, ShrunkRows) {
     for (int64_t in : {11, 40}) expect_stretched(21, in, up, down);
 }
 
-/// Rows that a run stretches, so that lanes lie near each other, or shrinks, so that they do not.
+/// The ratio is known only at run time. If rows grow, lanes read neighbouring elements; if rows shrink, they do not.
 TEST(AxisTables, RowsOfAnyRatio) {
   const Dim in = Dim::symbol("w"), out = Dim::symbol("o");
   const Kernel open =
@@ -82,7 +82,7 @@ TEST(AxisTables, PlacesOfAllPlanes) {
     }
 }
 
-/// A mirrored row with ends of any width.
+/// Pads rows by reflection, with ends of any width.
 TEST(AxisTables, WideEnds) {
   for (int64_t pad : {1, 7, 8, 9, 30})
     for (int64_t in : {31, 32, 60, 200}) {

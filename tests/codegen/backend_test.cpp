@@ -80,7 +80,8 @@ TEST(CpuBackend, EqualObjectsShareTheirBytes) {
 }
 
 TEST(CpuBackend, CodeMovesWithItsPlaceInTheBlob) {
-  // A copy of the kernel after other kernels gives the same results: its constants are found relative to it.
+  // A copy of the kernel after other kernels gives the same results, because the kernel addresses its constants
+  // relative to its own code.
   std::vector<Kernel> kernels{unary_kernel(UnaryOp::erf, DType::f32, 100), unary_kernel(UnaryOp::exp, DType::f32, 100)};
   for (const char* target : kTargets) {
     const auto together = cpu::make_cpu_backend()->compile(pointers(kernels), *find_target(target), 1);
@@ -90,8 +91,8 @@ TEST(CpuBackend, CodeMovesWithItsPlaceInTheBlob) {
 }
 
 TEST(CpuBackend, Aarch64AddressesItsConstants) {
-  // Follows adrp x, page ... ldr q, [x, #offset] by hand. They must lead to the vectors <0,1>, <2,3>, <4,5>, <6,7> of
-  // each kernel's own data.
+  // Follows adrp x, page ... ldr q, [x, #offset] by hand. These addresses must hold the vectors <0,1>, <2,3>, <4,5>,
+  // <6,7> of each kernel's own data.
   std::vector<Kernel> kernels;
   for (int64_t n : {1000, 2000, 3000})
     kernels.push_back(map_kernel("iota", {{DType::f32, {n}}}, [](const auto& i) { return cast(DType::f32, i[0]); }));
@@ -143,7 +144,7 @@ TEST(CpuBackend, VectorCodeHasNoScalarLoop) {
   EXPECT_EQ(v4.find("call"), std::string::npos);
 }
 
-/// Kernels after one that cannot be compiled do not wait for it.
+/// An error in one kernel must not make the compilation of later kernels hang.
 TEST(CpuBackend, ErrorsNameTheNode) {
   Kernel kernel = map_kernel("bad", {{DType::f16, {8}}, {DType::f16, {8}}},
                              [](const auto& i) { return unary(UnaryOp::exp, load(0, DType::f16, i)); });

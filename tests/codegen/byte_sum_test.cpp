@@ -14,7 +14,7 @@
 namespace gcg::test {
 namespace {
 
-/// One operand of the sum. Its scale is in steps of the result.
+/// One operand of the sum. Its scale is relative to the result's scale.
 struct Part {
   double scale;
   int zero;
@@ -69,7 +69,7 @@ TEST(ByteSum, IsWithinAStepAtTiesAndExactElsewhere) {
       }
 }
 
-/// A bias, a byte that all elements share, and rows of every length: the packed part and the rest of a row agree.
+/// A bias, a scalar byte, and rows of every length: the vector loop and the row's tail agree.
 TEST(ByteSum, OfRowsOfAnyLengthWithABiasAndAScalar) {
   const auto kernel = [](const Dim& n) {
     return map_kernel(
@@ -97,8 +97,8 @@ TEST(ByteSum, OfRowsOfAnyLengthWithABiasAndAScalar) {
   expect_matches(open, every);
 }
 
-/// Per register of bytes: 4 times 2 widened loads, 2 conversions, 2 multiply-adds and 1 conversion back; then 3 packs,
-/// 2 zero points, 1 shuffle, a store, and the loop's own instructions.
+/// Expected instructions per register of bytes: 4 times 2 widened loads, 2 conversions, 2 multiply-adds and 1
+/// conversion back; then 3 packs, 2 zero points, 1 shuffle, a store, and the loop's own instructions.
 TEST(ByteSumCode, TakesFewInstructions) {
   constexpr int kLoop = 4;
   for (const char* target : {"x86-64-v3", "x86-64-v4"}) {
@@ -115,7 +115,8 @@ TEST(ByteSumCode, TakesFewInstructions) {
   }
 }
 
-/// LLVM assumes that stores of bytes might change it.
+/// The kernel must read the scalar before the loop: LLVM assumes that stores of bytes may change it, so it does not
+/// hoist the load.
 TEST(ByteSumCode, ReadsAScalarBeforeTheRow) {
   const Kernel kernel = map_kernel("scalar", {{DType::u8, {1024}}, {DType::u8, {}}, {DType::u8, {1024}}}, [](auto& i) {
     return quantized(dequantized(load(0, DType::u8, i), {0.3, 4}) + dequantized(load(1, DType::u8, {}), {0.7, 9}),

@@ -209,11 +209,11 @@ TEST(ConvBytesPlan, CompilesForEveryTarget) {
 struct Code {
   const char* target;
   const char *multiplies, *never;
-  int spills;  // at most, in a loop
+  int spills;  // maximum per loop
 };
 
 TEST(ConvBytesCode, KeepsSumsInRegisters) {
-  // Without VNNI a mask has no register any more: each step reads it from the stack once.
+  // Without VNNI no register is left for a mask, so each step reads it from the stack once.
   for (const Code& code :
        {Code{"x86-64-v3", "vpmaddwd", "vpmaddubsw", 1}, Code{"x86-64-v4-vnni", "vpdpbusd", "vpmadd", 0}})
     for (const ConvCase& c :

@@ -51,7 +51,7 @@ TEST_P(ConvGroups, narrower_than_a_vector) {
   check(grouped(6, 8, 4, 6));
   check(grouped(6, 2, 8, 6, 5));
   check(grouped(3, 4, 2, 6));
-  check(grouped(10, 8, 4, 3, 1));  // the last vector lies after the last channel
+  check(grouped(10, 8, 4, 3, 1));  // the last vector holds no channels
   check(grouped(17, 16, 1, 4));
 }
 
@@ -97,7 +97,7 @@ TEST_P(ConvGroups, keep_to_themselves) {
     const ConvCase c = grouped(3, width, width, 4);
     const CompiledConv conv(c, GetParam());
     ConvData data(c);
-    for (int64_t i = 0; i < data.operands[0]->size(); ++i) {  // the second group reads infinities, the others do not
+    for (int64_t i = 0; i < data.operands[0]->size(); ++i) {  // only the second group reads infinities
       const int64_t channel = i / 16 / 16 % c.in_blocks() * 16 + i % 16;
       if (channel / width == 1) (*data.operands[0])[i] = std::numeric_limits<float>::infinity();
     }

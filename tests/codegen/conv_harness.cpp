@@ -81,12 +81,12 @@ double apply(ConvEpilogueKind kind, double sum, double bias, double residual, in
   return x;
 }
 
-/// Channel blocks of the tensor that the result is a slice of.
+/// Channel blocks of the tensor that contains the result as a slice.
 int64_t result_blocks(const ConvCase& c) { return c.out_blocks() + 2 * c.result_block_offset; }
 
 int64_t taps(const ConvCase& c) { return c.kernel_d * c.kernel_h * c.kernel_w; }
 
-/// Elements of a kernel in the weights: taps, or products of Winograd's algorithm.
+/// Weights per pair of channels: taps, or products of Winograd's algorithm.
 int64_t packed_taps(const ConvCase& c) { return c.winograd > 0 ? winograd_variant(c.winograd).products() : taps(c); }
 
 int64_t weight_elements(const ConvCase& c) { return c.packing().panels() * c.packing().panel_elements(packed_taps(c)); }
@@ -146,7 +146,7 @@ float rounded(float x, DType to) {
   return to == DType::f16 ? f16_to_float(float_to_f16(x)) : bf16_to_float(float_to_bf16(x));
 }
 
-/// The same elements in 16 bits.
+/// Replaces the elements by 16-bit ones of type `to`.
 void narrow(std::unique_ptr<GuardedFloats>& floats, DType to) {
   auto half = std::make_unique<GuardedFloats>((floats->size() + 1) / 2);
   for (int64_t i = 0; i < floats->size(); ++i) {

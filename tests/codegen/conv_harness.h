@@ -22,7 +22,7 @@ struct ConvCase {
   int64_t winograd = 0;  // outputs per side of a tile of Winograd's algorithm
   bool symbolic_batch = false, symbolic_depth = false, symbolic_height = false, symbolic_width = false;
   ConvEpilogueKind epilogue = ConvEpilogueKind::bias;
-  DType weights = DType::f32;       // in memory; f16 and bf16 are rounded to
+  DType weights = DType::f32;       // type in memory; the harness rounds the weights to it
   int64_t result_block_offset = 0;  // the result is a slice of a tensor with more channel blocks
 
   ConvPacking packing() const { return {in_channels / groups, out_channels, groups, plain}; }

@@ -67,7 +67,7 @@ TEST_P(ConvSpills, depthwise) {
   for (int64_t map : {112, 28, 7})
     for (int64_t stride : {1, 2})
       for (int64_t kernel : {3, 5, 7}) {
-        if (kernel == 7 && stride == 2) continue;  // a few addresses wait in the stack, once per kernel row; no sums
+        if (kernel == 7 && stride == 2) continue;  // this case spills a few addresses once per kernel row, but no sums
         ConvCase c = conv_case(32, map, 32, kernel, stride, kernel / 2);
         c.groups = c.in_channels;
         check(c);

@@ -20,7 +20,7 @@ void check(const ConvCase& c, const std::string& target) {
   conv.run(data, std::min(middle, tasks), tasks);
   for (int64_t t = std::min(middle, tasks) - 1; t >= 0; --t) conv.run(data, t, t + 1);
   const int64_t depth = c.in_channels / c.groups * c.kernel_d * c.kernel_h * c.kernel_w;
-  // Rounding errors grow with the depth, and the largest error grows with the number of results.
+  // Rounding errors grow with the depth, and the maximum error grows with the number of results.
   const double many = data.operands.back()->size() > 100000 ? 2 : 1;
   EXPECT_LT(conv_error(c, data), many * 2e-5 * std::max(1.0, static_cast<double>(depth) / 800));
 }
@@ -60,8 +60,8 @@ TEST_P(Conv, tiles_of_several_rows) {
     }
 }
 
-/// Weights and maps that both exceed L2: a group of channels covers some regions before the next group does; the last
-/// round has fewer regions.
+/// Weights and maps both exceed L2, so each group of channels covers several regions before the next group starts. The
+/// last round has fewer regions.
 TEST_P(Conv, groups_over_places_in_l2) {
   ConvCase c;
   c.in_channels = 384, c.width = 1700, c.height = 1, c.out_channels = 136, c.kernel_w = 3, c.stride_w = 2, c.batch = 2;
@@ -76,7 +76,8 @@ TEST_P(Conv, groups_over_places_in_l2) {
   }
 }
 
-/// Panels of weights too large for a near cache are read in passes over the depth; the sums wait in scratch memory.
+/// Weight panels that are too large for a near cache are read in passes over the depth; scratch memory holds the sums
+/// between passes.
 TEST_P(Conv, passes_over_the_depth) {
   for (int64_t map : {1, 4, 15})
     for (int symbolic = 0; symbolic < 3; ++symbolic) {
@@ -128,7 +129,7 @@ TEST_P(Conv, dilation) {
   }
 }
 
-/// Maps of unknown size with distant taps: all pixels miss the same taps, in one direction or in both.
+/// Large dilations on maps of symbolic size: all pixels miss the same taps, in one direction or in both.
 TEST_P(Conv, atrous_maps) {
   const auto check_map = [this](int64_t channels, int64_t height, int64_t width, int64_t dilation) {
     ConvCase c = conv_case(channels, height, 48, 3, 1, dilation);
@@ -139,7 +140,7 @@ TEST_P(Conv, atrous_maps) {
   for (const auto& [height, width] : {std::pair<int64_t, int64_t>{1, 3}, {4, 4}, {3, 17}, {9, 2}, {15, 16}})
     check_map(24, height, width, 4);
   for (const auto& [height, width] : {std::pair<int64_t, int64_t>{7, 6}, {3, 17}})
-    check_map(960, height, width, 7);  // the panel is read in passes
+    check_map(960, height, width, 7);  // here the panel is read in passes
 }
 
 TEST_P(Conv, uneven_pads) {
@@ -166,7 +167,7 @@ TEST_P(Conv, pads_beyond_the_map) {
   check(c);
 }
 
-/// Pixels whose window lies wholly in the padding have no taps at all, however far out they are.
+/// A pixel whose window lies wholly in the padding has no taps, at any distance from the image.
 TEST_P(Conv, pads_beyond_the_kernel) {
   for (int form = 0; form < 3; ++form)
     for (int64_t pad : {3, 4, 20})
@@ -195,7 +196,7 @@ TEST_P(Conv, one_dimensional) {
   check(c);
 }
 
-/// Rows of any length compared with the kernel's reach: border tiles, clipped tiles, and rows without either.
+/// Rows shorter and longer than the kernel's extent: border tiles, clipped tiles, and rows without either.
 TEST_P(Conv, rows_shorter_than_the_kernel) {
   for (int64_t width : {1, 2, 5, 8, 15, 23, 31})
     for (bool depthwise : {false, true}) {

@@ -1,5 +1,4 @@
-// Convolutions by Winograd's algorithm against a double reference: borders, tiles that overhang, channel tails, open
-// extents.
+// Convolutions by Winograd's algorithm against a double reference: borders, partial tiles, channel tails, open extents.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -106,7 +105,7 @@ TEST(WinogradVariant, IsTakenWhereItIsFaster) {
   EXPECT_EQ(best_winograd_tile(256, 256, 14, 14), 2);  // the weights for tiles of four would be too large
   EXPECT_EQ(best_winograd_tile(512, 512, 7, 7), 0);
   EXPECT_EQ(best_winograd_tile(64, 64, Dim::symbol("h"), Dim::symbol("w")), 4);
-  // An eighth of an open image's side.
+  // The sides are an eighth of an open image's sides, so the compiler assumes 28 x 28.
   EXPECT_EQ(best_winograd_tile(64, 64, ceil_div(Dim::symbol("h"), 8), ceil_div(Dim::symbol("w"), 8)),
             best_winograd_tile(64, 64, 28, 28));
   EXPECT_GT(best_winograd_tile(64, 64, 28, 28), 0);

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kName = "x86-64-v3-avxvnni";
 constexpr uint64_t kFeatures = gart::kFeaturesX86_64v3 | gart::kCpuAvx512Vnni;
 
-/// AVX2 with products of bytes. It stands for each level that is not in the table.
+/// AVX2 with VNNI: an example of a level that the table does not have.
 Target added_target() {
   if (find_cpu_level(kName) == nullptr)
     add_cpu_level({.name = kName,

@@ -1,6 +1,5 @@
-// Kernels that used to run many times slower than their loads. Each is compared with a plain sum with as many
-// loads for as many elements. The limits are far above measured times, and far below the cost of scalar
-// code.
+// Kernels that would be many times slower as scalar code. Each kernel is compared with a plain sum that has as many
+// loads and elements. The limits are far above measured times, and far below the time of scalar code.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -55,8 +54,8 @@ Kernel plain_sum(int64_t loads, int64_t elements) {
                     });
 }
 
-/// Other processes take caches and cores for a while. So both run in turns, and for longer if the first turns give no
-/// clear result.
+/// Other processes may use caches and cores for a while. So both kernels run in turns, and for longer if the measured
+/// kernel is still too slow.
 void expect_near_plain_sum(const Kernel& kernel, int64_t loads, const SymbolValues& symbols = {}) {
   const Shape& shape = kernel.operands.back().shape;
   int64_t elements = 1;
@@ -80,7 +79,7 @@ TEST(FormerCliffs, Windows) {
   expect_near_plain_sum(window_kernel(ReduceOp::max, 80, 80, 5, 1, 2), 25);
 }
 
-/// The end of a row whose extent only a run knows: its lanes are known relative to that extent.
+/// Rows have a symbolic extent. At the end of a row, lanes have fixed positions relative to that extent.
 TEST(FormerCliffs, WindowsOfOpenRows) {
   const Dim w = Dim::symbol("w");
   expect_near_plain_sum(window_kernel(ReduceOp::max, 192, w, 3, 1, 1), 9, {{"w", 28}});
@@ -88,7 +87,7 @@ TEST(FormerCliffs, WindowsOfOpenRows) {
   expect_near_plain_sum(window_kernel(ReduceOp::max, 192, w, 5, 1, 2), 25, {{"w", 28}});
 }
 
-/// A middle of half a register.
+/// The interior of a row is only half a register wide.
 TEST(FormerCliffs, WideWindowsOfShortOpenRows) {
   const Dim w = Dim::symbol("w");
   const Axis tap{10, 13};
@@ -98,14 +97,14 @@ TEST(FormerCliffs, WideWindowsOfShortOpenRows) {
   expect_near_plain_sum(kernel, 13, {{"w", 20}});
 }
 
-/// Windows with a stride end at the end of the row or beside it.
+/// The last window with a stride ends at the end of the row or next to it.
 TEST(FormerCliffs, WindowsWithAStrideOfOpenRows) {
   const Dim w = Dim::symbol("w");
   for (const ReduceOp op : {ReduceOp::max, ReduceOp::sum})
     for (const int64_t width : {112, 113}) expect_near_plain_sum(window_kernel(op, 112, w, 3, 2, 1), 9, {{"w", width}});
 }
 
-/// Rows that continue at their other end, or backward, where only a run knows how long they are.
+/// Rows of symbolic extent that wrap around or are reflected.
 TEST(FormerCliffs, WrappedAndReflectedOpenRows) {
   const Dim w = Dim::symbol("w");
   const auto rows = [&](const Dim& period, bool reflects) {
@@ -118,7 +117,7 @@ TEST(FormerCliffs, WrappedAndReflectedOpenRows) {
   expect_near_plain_sum(rows(w * 2 - 2, true), 1, {{"w", 56}});
 }
 
-/// An operand that is repeated along rows, or not, as a run finds out.
+/// Whether the operand is broadcast along rows is known only at run time.
 TEST(FormerCliffs, BroadcastsThatARunDecides) {
   const Dim n = Dim::symbol("n"), moves = max(min(n - 1, 1), 0);
   const Kernel kernel =
@@ -130,7 +129,7 @@ TEST(FormerCliffs, BroadcastsThatARunDecides) {
   }
 }
 
-/// Windows whose rows of results are shorter than a register.
+/// Windows whose result rows are shorter than a register.
 TEST(FormerCliffs, WindowsOfNarrowRows) {
   expect_near_plain_sum(window_kernel(ReduceOp::max, 224, 28, 2, 2, 0), 4);
   expect_near_plain_sum(window_kernel(ReduceOp::sum, 224, 30, 3, 3, 0), 9);
@@ -188,8 +187,8 @@ TEST(FormerCliffs, ReductionsInsideReductions) {
       2 * rows);
 }
 
-/// Interpolates between two elements of a row by a ratio that is not a small number. Two loads, each with its position
-/// and a permutation, take as many instructions as six loads.
+/// Interpolates between two elements of a row, with a ratio that is not a small integer. Two loads, each with its
+/// position and a permutation, take as many instructions as six loads.
 TEST(FormerCliffs, StretchedRows) {
   constexpr int64_t rows = 200, width = 33, wide = 128;
   expect_near_plain_sum(
@@ -203,7 +202,7 @@ TEST(FormerCliffs, StretchedRows) {
       6);
 }
 
-/// The same where only a run knows the ratio.
+/// The same with a ratio that is known only at run time.
 TEST(FormerCliffs, RowsStretchedByARun) {
   const Dim width = Dim::symbol("w"), wide = Dim::symbol("o");
   expect_near_plain_sum(
@@ -217,7 +216,7 @@ TEST(FormerCliffs, RowsStretchedByARun) {
       8, {{"w", 33}, {"o", 127}});
 }
 
-/// A long row whose mirrored ends are many registers wide.
+/// A long row with reflected ends that are many registers wide.
 TEST(FormerCliffs, WideEnds) {
   constexpr int64_t width = 16000, pad = 200;
   expect_near_plain_sum(map_kernel("wide", {{DType::f32, {width}}, {DType::f32, {width + 2 * pad}}},
@@ -229,7 +228,7 @@ TEST(FormerCliffs, WideEnds) {
                         1);
 }
 
-/// Rows of three elements into rows of eight, as Concat stores them.
+/// Stores rows of three elements into rows of eight, as Concat does.
 TEST(FormerCliffs, ShortRows) {
   constexpr int64_t rows = 6400;
   Kernel kernel = map_kernel("short", {{DType::f32, {rows, 3}}, {DType::f32, {rows, 3}}},
@@ -252,7 +251,7 @@ TEST(FormerCliffs, OpenRowsWithoutAMiddle) {
                         taps * lanes, {{"w", 3}});
 }
 
-/// Pairs of bytes in rows of six: a register reads one row, instead of gathering from as many rows as it has lanes.
+/// Pairs of bytes in rows of six. A register must hold one row; it must not gather from as many rows as it has lanes.
 TEST(FormerCliffs, ShortRowsOfBytes) {
   const Kernel kernel = map_kernel("pairs", {{DType::i8, {2048, 6}}, {DType::i8, {2048, 6, 2}}},
                                    [&](const std::vector<Expr>& i) { return load(0, DType::i8, {i[0], i[1]}); });
@@ -262,7 +261,7 @@ TEST(FormerCliffs, ShortRowsOfBytes) {
   }
 }
 
-/// Elements of many planes at positions that depend on data.
+/// Samples many planes at positions that depend on data.
 TEST(FormerCliffs, PlacesOfAllPlanes) {
   constexpr int64_t planes = 64, size = 1024, places = 1024;
   expect_near_plain_sum(
@@ -278,7 +277,8 @@ TEST(FormerCliffs, PlacesOfAllPlanes) {
       16);
 }
 
-/// Every second element of rows of 14, with a batch of unknown size, which may be 1: lanes run along known extents.
+/// Stores every second element in rows of 14. The batch is symbolic and may be 1, so lanes must run along static
+/// extents.
 TEST(FormerCliffs, ScatteredRowsOfOpenBatches) {
   const Dim batch = Dim::symbol("n");
   Kernel kernel = map_kernel("scattered", {{DType::f32, {batch, 14, 14, 16}}, {DType::f32, {batch, 8, 14, 14}}},
@@ -292,9 +292,9 @@ TEST(FormerCliffs, ScatteredRowsOfOpenBatches) {
   }
 }
 
-/// Rows of 6 outputs whose number is known only at run time: one tile instead of two of half the size.
+/// Rows of 6 outputs with symbolic extents: the kernel must use one tile instead of two of half the size.
 TEST(FormerCliffs, ConvolutionsOfNarrowOpenRows) {
-  constexpr double kSlowestOpen = 1.35;  // limit of the time, relative to known extents
+  constexpr double kSlowestOpen = 1.35;  // limit of the time, relative to static extents
   cpu::ConvCase c = cpu::conv_case(64, 12, 128, 3, 2, 1);
   c.height = 16;
   for (const std::string& target : runnable_targets()) {

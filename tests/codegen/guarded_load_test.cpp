@@ -1,4 +1,4 @@
-// Loads that are executed only if a select takes their side: lanes outside their operand are never read.
+// Loads that are executed only if a select chooses their side: lanes outside the operand are never read.
 #include <gtest/gtest.h>
 
 #include "tests/codegen/conv_harness.h"
@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t rows = 4, columns = 3, first = 9, width = 18;
 
-/// y[r, c] = x[r, c - first] inside x, else 0, as Pad lowers: the first register of a row lies wholly outside, and
-/// `row_inside` is one condition for all lanes.
+/// y[r, c] = x[r, c - first] inside x, else 0, as Pad is lowered. The first register of a row lies wholly outside x,
+/// and all lanes have the same condition on the row.
 Kernel padded_rows() {
   const Axis r{0, rows + 2}, c{1, width};
   const Expr row = axis_ref(r) - index(1), column = axis_ref(c) - index(first);

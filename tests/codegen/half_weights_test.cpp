@@ -91,7 +91,7 @@ class HalfWeights : public testing::TestWithParam<std::string> {
       cpu::ConvData data(c);
       compiled.run(data);
       const auto depth = static_cast<double>(c.in_channels / c.groups * c.kernel_h * c.kernel_w);
-      const bool pairs = compiled.info().note.find("pairs") != std::string::npos;  // of factors that are rounded
+      const bool pairs = compiled.info().note.find("pairs") != std::string::npos;  // rounds both factors
       EXPECT_LT(cpu::conv_error(c, data), 2e-5 * std::max(1.0, depth / 800) + (pairs ? 0x1p-9 * std::sqrt(depth) : 0))
           << c.text() << " of " << name_of(type);
     }
@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, HalfWeights,
                          testing::Values("x86-64-v3", "x86-64-v4", "x86-64-v4-bf16", "x86-64-v4-amx"),
                          [](const auto& target) { return target.param.substr(target.param.rfind('-') + 1); });
 
-/// Few rows are widened in registers; for many rows a block of the panel is widened at a time.
+/// For few rows, the kernel widens weights in registers; for many rows, it widens a block of the panel at a time.
 TEST_P(HalfWeights, ProductsOfEveryHeight) {
   for (const DType type : {DType::f16, DType::bf16}) {
     for (int64_t m = 1; m <= 12; ++m) product({.type = type, .m = m, .n = 100});
@@ -112,7 +112,7 @@ TEST_P(HalfWeights, ProductsOfEveryHeight) {
   }
 }
 
-/// More than one block of rows, because of their number or because of a large depth.
+/// The rows form more than one block, because there are many rows or because the depth is large.
 TEST_P(HalfWeights, ProductsOfManyRows) {
   product({.type = DType::bf16, .m = 1300, .n = 20, .k = 32});
   product({.type = DType::bf16, .m = 230, .n = 50, .k = 4096, .symbolic_m = true});
@@ -125,7 +125,7 @@ TEST_P(HalfWeights, Convolutions) {
   cpu::ConvCase c = cpu::conv_case(3, 20, 24, 7, 2, 3);
   c.plain = true;
   conv(c);
-  for (const int64_t groups : {4, 48}) {  // lanes of their own, depthwise
+  for (const int64_t groups : {4, 48}) {  // groups in separate lanes, then depthwise
     c = cpu::conv_case(48, 11, 48, 3, 1, 1);
     c.groups = groups;
     conv(c);
@@ -134,7 +134,7 @@ TEST_P(HalfWeights, Convolutions) {
   conv(c);
 }
 
-/// The instruction rounds to bf16: to nearest even, denormals to zero.
+/// Pairs are used only where VDPBF16PS exists, for bf16 and even depths.
 TEST(HalfPairs, AreMultipliedAsPairsWhereTheCpuDoes) {
   const auto note = [](const Case& c, const char* target) {
     const Kernel kernel = kernel_of(c);
@@ -146,12 +146,12 @@ TEST(HalfPairs, AreMultipliedAsPairsWhereTheCpuDoes) {
   EXPECT_EQ(note({.type = DType::bf16, .m = 30}, "x86-64-v4-vnni").find("pairs"), std::string::npos);
 }
 
-/// The reason why sums of f16 are kept in f32 (docs/design.md): with AVX512-FP16 multiply-adds, errors are more than
-/// ten times as large.
+/// Why f16 sums are kept in f32 (docs/design.md): with AVX512-FP16 multiply-adds, errors are more than ten times as
+/// large.
 TEST(HalfSums, AreLessExactThanWhatIsStored) {
   constexpr int64_t depth = 768, results = 256;
   uint64_t state = 3;
-  const auto next = [&] {  // roughly normal, with deviation 1
+  const auto next = [&] {  // approximately normal, with standard deviation 1
     double sum = 0;
     for (int i = 0; i < 12; ++i) {
       state = state * 6364136223846793005ULL + 1442695040888963407ULL;

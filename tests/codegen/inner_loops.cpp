@@ -9,7 +9,7 @@ namespace {
 
 bool contains(const std::string& text, const std::string& word) { return text.find(word) != std::string::npos; }
 
-/// The label that a branch goes to. Empty if the line is not a branch to a local label.
+/// The branch's target label. Empty if the line is not a branch to a local label.
 std::string branch_target(const std::string& line) {
   const size_t at = line.find(".LBB");
   if (line.empty() || line[0] == '.' || at == std::string::npos) return {};
@@ -37,7 +37,7 @@ std::vector<InnerLoop> inner_loops(const std::string& assembly) {
   std::vector<InnerLoop> loops;
   std::map<std::string, size_t> labels;  // line number of each label seen
   std::vector<std::string> lines;
-  size_t last_loop_end = 0;  // a loop that begins earlier contains another loop
+  size_t last_loop_end = 0;  // a loop that begins before this line contains another loop
   std::istringstream in(assembly);
   for (std::string line; std::getline(in, line); lines.push_back(line)) {
     if (line.rfind(".LBB", 0) == 0) labels[line.substr(0, line.find(':'))] = lines.size();

@@ -10,7 +10,7 @@
 
 namespace gcg::test {
 
-/// Can this machine run code for the target? GPU targets run in the simulation, in the tests of their code
+/// True if this machine can run code for the target. GPU targets run in the simulation, in the tests of their code
 /// generator.
 bool runs_here(const std::string& target);
 /// x86-64-v3 and x86-64-v4, as far as this machine runs them.
@@ -34,14 +34,14 @@ class RunnableKernel {
   int32_t run(std::vector<Tensor>& operands, const SymbolValues& symbols, bool split) const;
 
  private:
-  struct Code;  // the machine: a CPU, or the simulation of a GPU (tests/cuda/codegen)
+  struct Code;  // code for a CPU, or for the simulation of a GPU (tests/cuda/codegen)
 
   CompiledBlob blob_;
   const Kernel* kernel_;
   std::unique_ptr<Code> code_;
 };
 
-/// The same with tests/ops/expr_eval.h.
+/// Computes the kernel with tests/ops/expr_eval.h, element by element.
 void interpret(const Kernel& kernel, std::vector<Tensor>& operands, const SymbolValues& symbols);
 
 /// Random elements: floats in [-range, range], integers in [0, range] or [-range, range].

@@ -70,14 +70,14 @@ TEST(LoopKernel, TransposesByTiles) {
                        [&](const auto& i) { return load(0, dtype, {i[0], i[2], i[1]}) + load(1, dtype, {i[2]}); });
         expect_matches(kernel, random_operands(kernel, {}));
       }
-  for (DType dtype : {DType::f16, DType::bf16, DType::u8, DType::i32})  // smaller elements become larger ones
+  for (DType dtype : {DType::f16, DType::bf16, DType::u8, DType::i32})  // elements are widened
     for (int64_t rows : {16, 33, 40})
       for (int64_t columns : {16, 35}) {
         const Kernel kernel = map_kernel("widened", {{dtype, {columns, rows}}, {DType::f32, {rows, columns}}},
                                          [&](const auto& i) { return cast(DType::f32, load(0, dtype, {i[1], i[0]})); });
         expect_matches(kernel, random_operands(kernel, {}));
       }
-  // Columns that may have the same row, and rows that depend on data.
+  // Several columns may read the same row, and rows may depend on data.
   const Kernel clamped = map_kernel("clamped", {{DType::f32, {20, 40}}, {DType::f32, {40, 35}}}, [](const auto& i) {
     return load(0, DType::f32, {binary(BinaryOp::min, i[1], index(19)), i[0]});
   });
@@ -234,7 +234,7 @@ TEST(LoopKernel, IntegerOperatorsNeverTrap) {
     }
 }
 
-/// Small signed integers are stored in one byte each: shifts up and down restore their sign.
+/// A signed 4-bit integer is stored in one byte; a shift left and a shift right restore its sign.
 TEST(LoopKernel, SignsOfShiftedIntegersAreKept) {
   for (const auto& [exact, to] : {std::pair(DType::i64, DType::i64),
                                   {DType::i32, DType::i32},

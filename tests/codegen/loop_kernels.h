@@ -16,7 +16,7 @@ inline std::vector<Axis> axes_of(const Shape& shape, int first = 0) {
   return axes;
 }
 
-/// A kernel in the form that lowering makes.
+/// The axes without those of extent 1, as lowering makes them.
 inline std::vector<Axis> without_units(std::vector<Axis> axes) {
   std::erase_if(axes, [](const Axis& a) { return a.extent.is(1); });
   return axes;

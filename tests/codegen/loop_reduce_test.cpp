@@ -90,7 +90,7 @@ TEST(LoopReduce, WithoutOuterAxes) {
   expect_matches(kernel, random_operands(kernel, {}, 1), {}, 1e-5);
 }
 
-/// Softmax over the last axis; the result's memory keeps exp between its two uses.
+/// Softmax over the last axis. The result's memory holds the exponentials between their two uses.
 Kernel softmax(const Dim& rows, const Dim& columns) {
   const Axis i{0, rows}, j{1, columns};
   const Expr x = load(0, DType::f32, refs({i, j})), y = load(1, DType::f32, refs({i, j}));
@@ -117,7 +117,7 @@ TEST(LoopReduce, Softmax) {
   }
 }
 
-/// Softmax in the scheduler's form: exp occurs in the sum and in the store.
+/// Softmax in the scheduler's form: both the sum and the store compute exp.
 Kernel softmax_twice(const Dim& rows, const Dim& columns, bool residual) {
   const Axis i{0, rows}, j{1, columns}, k{2, columns}, l{3, columns};
   auto x = [&](const Axis& a) { return load(0, DType::f32, refs({i, a})); };
@@ -140,7 +140,7 @@ TEST(LoopReduce, SoftmaxKeepsItsExponentials) {
       const Kernel kernel = softmax_twice(7, n, residual);
       const auto operands = random_operands(kernel, {}, 10);
       expect_matches(kernel, operands);
-      // The result may be stored over x: each call reads a row before it writes it.
+      // The result may overwrite x, because a call reads a row before it writes the row.
       for (const std::string& target : runnable_targets()) {
         const RunnableKernel code(kernel, target);
         std::vector<Tensor> apart = operands;

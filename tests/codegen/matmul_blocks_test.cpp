@@ -1,4 +1,4 @@
-// Products by low-bit integers with scales for blocks, against sums in double, run from compiled code between guard
+// Products by low-bit integers with a scale per block, against sums in double, run from compiled code between guard
 // pages.
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ struct Case {
   BlockPacking b;
   bool symbolic_m = false;
   int64_t step = 1;
-  float massive = 1;  // the factor of some elements of A, whose weights in every second column are 0
+  float massive = 1;  // multiplies some elements of A; their weights in every second column are 0
   std::string text() const {
     return concat(batch, " x ", m, "x", n, "x", b.rows, ", ", b.bits, " bits by ", b.block, b.offsets ? " offsets" : "",
                   b.exact ? " exact" : "", symbolic_m ? " m?" : "", " step ", step);
@@ -108,9 +108,9 @@ class Blocks : public testing::TestWithParam<std::string> {
           size += std::abs(product);
           weights += std::abs(weight(k, j));
         }
-        // Elements of A, which are at most 1, lose up to 2^-16 when they become integers; the errors differ in sign.
+        // Elements of A are at most 1. Rounding them to integers costs up to 2^-16; the errors differ in sign.
         const double lost = GetParam() == "x86-64-v4-vnni" && !c.b.exact ? 1e-5 * weights : 0;
-        // Next to massive elements, a float sum of many rows lost 1.2e-6 of the largest element.
+        // With massive elements, a float sum of many rows has an error of 1.2e-6 of the largest element.
         const double share = c.massive == 1 ? 1e-6 : 2e-6;
         ASSERT_NEAR(result.floats()[i * c.n + j], expected, share * size + lost + 1e-6)
             << c.text() << " [" << i << "," << j << "] with " << threads << " threads";
@@ -152,7 +152,7 @@ TEST_P(Blocks, EveryKindOfBlock) {
         for (int64_t block : {16, 32, 128}) check({.m = m, .n = 60, .b = {256, bits, block, offsets}});
         check({.m = m, .n = 60, .b = {250, bits, 64, offsets}});   // the last block and the last word are not full
         check({.m = m, .n = 60, .b = {1000, bits, 32, offsets}});  // deeper than one unpacked block
-        check({.m = m, .n = 60, .b = {333, bits, 333, offsets}});  // one scale for a column
+        check({.m = m, .n = 60, .b = {333, bits, 333, offsets}});  // one scale per column
       }
 }
 

@@ -99,8 +99,8 @@ TEST_P(Quads, EveryWidth) {
 
 TEST_P(Quads, ManyRows) { check({.m = 1300, .n = 20, .k = 36, .symbolic_m = true}); }
 
-/// Products large enough for AMX: rows of one tile and of two overlapping ones, a partial last step, a cut depth, and
-/// rows that are copied because of their distance.
+/// Products large enough for AMX: one tile of rows and two overlapping tiles, a partial last step, a depth in several
+/// blocks, and rows that are copied because their stride is large.
 TEST_P(Quads, TilesOfEveryHeightWidthAndDepth) {
   for (int64_t m : {5, 6, 11, 15, 16, 17, 18, 31, 32, 33, 34, 63, 64, 65, 97}) check({.m = m, .n = 100, .k = 300});
   for (int64_t n : {7, 16, 17, 33, 48, 49, 130}) check({.m = 37, .n = n, .k = 456});

@@ -26,7 +26,7 @@ int count(const Lines& lines, const LoopRange& range, const std::string& text) {
   return found;
 }
 
-/// From a label to the last jump back to it.
+/// All loops: each one reaches from a label to the last jump back to this label.
 std::vector<LoopRange> loops_of(const Lines& lines) {
   const std::regex label("^(\\.L\\w+):"), jump("^\\s+j\\w+\\s+(\\.L\\w+)");
   std::map<std::string, size_t> labels;
@@ -98,7 +98,7 @@ void expect_register_loops(const Kernel& kernel, const std::string& target, cons
 TEST(MatMulCode, ConstantShapesKeepSumsInRegisters) {
   expect_register_loops(product(128, 768, 64, true), "x86-64-v4", {2 * 8 * 3, 2 * 9 * 3});
   expect_register_loops(product(128, 768, 64, true), "x86-64-v3", {2 * 5 * 2, 2 * 6 * 2});
-  for (int64_t k : {768, 3072}) {  // the first block of k, and the further ones that add to its sums
+  for (int64_t k : {768, 3072}) {  // loops for the first block of k, and for further blocks, which add to its sums
     expect_register_loops(product(128, 768, k, true), "x86-64-v4", {2 * 8 * 3, 2 * 8 * 3, 2 * 9 * 3, 2 * 9 * 3});
     expect_register_loops(product(128, 768, k, true), "x86-64-v3", {2 * 5 * 2, 2 * 5 * 2, 2 * 6 * 2, 2 * 6 * 2});
   }
@@ -111,8 +111,8 @@ TEST(MatMulCode, OneRowHidesLatencyBehindSeveralSetsOfSums) {
   expect_register_loops(product(1, 768, 768, true), "x86-64-v3", {1 * 6, 2 * 6});
 }
 
-/// Whether weights are prefetched, and by which pass, is known only at run time: code with several sets of sums also
-/// tests it.
+/// Only the run decides whether weights are prefetched, and in which pass. So loops must test this before they
+/// prefetch.
 TEST(MatMulCode, SymbolicRowsAskBeforeTheyFetchAhead) {
   const std::regex conditional("^\\s+j[a-ln-z]");
   for (const char* target : {"x86-64-v3", "x86-64-v4"}) {
@@ -132,7 +132,7 @@ TEST(MatMulCode, SymbolicRowsAskBeforeTheyFetchAhead) {
   }
 }
 
-/// Weights that stay in a cache are not prefetched for a single tile, and the code has no test for it.
+/// For a single tile, weights that stay in a cache are not prefetched, and the loop has no test for prefetching.
 TEST(MatMulCode, TheOnlyTileOfNearWeightsFetchesNothing) {
   const Lines lines = assembly(product(Dim::symbol("m"), 384, 64, true), "x86-64-v4");
   const auto is_row_of_four_sets = [&](const LoopRange& loop) { return count(lines, loop, "vfmadd") == 4 * 3; };
@@ -166,7 +166,7 @@ TEST(MatMulCode, SymbolicShapesKeepSumsInRegisters) {
   }
 }
 
-/// Products over the same depth share register tiles, whichever thread compiles them.
+/// Products with the same depth share the code of register tiles, whichever thread compiles them.
 TEST(MatMulCode, KernelsShareRegisterTiles) {
   const Dim m = Dim::symbol("m");
   const Kernel narrow = product(m, 96, 64, true), wide = product(m, 192, 64, true), deep = product(m, 96, 80, true);

@@ -16,7 +16,7 @@
 
 namespace gcg::test {
 
-/// Can this machine execute code for the target? Tiles are emulated if only they are missing.
+/// True if this machine can execute code for the target. Tiles are emulated if they are the only missing feature.
 inline bool can_run(const std::string& target) {
 #if defined(__x86_64__)
   if (target == "x86-64-v4-amx") return can_run("x86-64-v4-bf16") && provide_amx();

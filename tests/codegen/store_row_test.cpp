@@ -1,5 +1,5 @@
-// Rows whose ends differ from their middle, and elements that are stored or read at a stride. Covers every row length
-// around the vector widths, with known and unknown extents. Buffers end at inaccessible memory.
+// Rows whose ends are computed differently from their interior, and elements that are stored or read at a stride.
+// Covers every row length around the vector widths, with known and unknown extents. Buffers end at inaccessible memory.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -47,8 +47,8 @@ TEST(StoreRow, MaximaPropagateNaNFromEveryTap) {
   }
 }
 
-/// The position of each lane's load is known then. The rows of a window are compared once for all taps, which are
-/// shuffles, also at the ends of the row.
+/// If a row fits into a register, each lane's position is known at compile time. Then the kernel reads each row of a
+/// window once, and all taps are shuffles, also at the ends of the row.
 TEST(StoreRow, ARowThatFitsARegisterIsReadWhole) {
   for (const int64_t width : {7, 14, 16}) {
     const Kernel kernel = window_kernel(ReduceOp::max, 448, width, 3, 1, 1);
@@ -64,7 +64,7 @@ TEST(StoreRow, ARowThatFitsARegisterIsReadWhole) {
   }
 }
 
-/// Rows that are not a whole number of tiles, shorter than a register of bytes.
+/// Rows and columns that are not multiples of the tile's sides; most are shorter than a register of bytes.
 TEST(StoreRow, TransposesBytesByTiles) {
   for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{400, 24}, {192, 20}, {33, 17}, {20, 192}}) {
     const Kernel kernel = map_kernel("tiles", {{DType::i8, {2, columns, rows}}, {DType::i8, {2, rows, columns}}},

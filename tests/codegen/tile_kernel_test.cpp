@@ -69,7 +69,7 @@ TEST(TileCode, KeepsTilesInRegistersAndReleasesThem) {
   }
 }
 
-/// Counts the instructions of a product of full tiles.
+/// Compares the number of AMX instructions that a product of full tiles executes with the predicted number.
 TEST(TileCode, RunsAsManyInstructionsAsPredicted) {
   if (!can_run(kTarget)) GTEST_SKIP() << "this machine does not run " << kTarget;
   for (const bool bytes : {true, false}) {

@@ -75,7 +75,7 @@ uint64_t stride() {
   return text == nullptr ? 4999 : std::strtoull(text, nullptr, 10);
 }
 
-/// Results below `least` may be 0.
+/// The result may be 0 where the exact value is below `least`.
 template <class Reference>
 void expect_accuracy(UnaryOp op, double limit, Reference&& reference, double least = 0) {
   for (const std::string& target : runnable_targets()) {
@@ -175,7 +175,7 @@ TEST(VectorMath, SpecialValues) {
                       {UnaryOp::atan, std::atan}, {UnaryOp::asin, std::asin}};
   for (const Row& row : rows)
     for (const std::string& target : runnable_targets()) {
-      // Ten elements: a masked vector or scalars, while the sweep above uses whole vectors.
+      // Ten elements take a masked vector or scalar code; the sweep above uses whole vectors.
       const Kernel kernel = map_kernel("special", {{DType::f32, {10}}, {DType::f32, {10}}},
                                        [&](const auto& i) { return unary(row.op, load(0, DType::f32, i)); });
       std::vector<Tensor> operands{Tensor::from(DType::f32, {10}, x), Tensor(DType::f32, {10})};
@@ -186,7 +186,8 @@ TEST(VectorMath, SpecialValues) {
     }
 }
 
-/// Scores that a mask removed: no result is a denormal, which takes thirty times as long on some CPUs.
+/// exp of masked scores: no result may be a denormal, because arithmetic on denormals is thirty times slower on some
+/// CPUs.
 TEST(VectorMath, ExpIsZeroBelowTheNormalNumbers) {
   const Kernel kernel = map_kernel("exp", {{DType::f32, {kBatch}}, {DType::f32, {kBatch}}},
                                    [](const auto& i) { return unary(UnaryOp::exp, load(0, DType::f32, i)); });
@@ -202,7 +203,8 @@ TEST(VectorMath, ExpIsZeroBelowTheNormalNumbers) {
   }
 }
 
-/// Bit for bit equal to a division: next to every rounded half, and over all floats.
+/// The result has the bits of a rounded division. The inputs are the neighbours of n + 1/2 steps, and floats of all
+/// sizes.
 TEST(RoundedQuotient, IsThatOfADivision) {
   for (const std::string& target : runnable_targets()) {
     for (const float c : {0.05F, 1.0F / 3, 0.0078125F, 0.045368254F, 3.7F, 1e-6F, 1.9999999F}) {
@@ -273,7 +275,7 @@ TEST(Quantized, ByWhatARunReadsIsWhatItsStepsGive) {
     }
 }
 
-/// Numbers and neighbours of their multiples, of all exponents; most quotients are small, some beyond 2^52.
+/// Numbers of all exponents, and neighbours of their multiples. Most quotients are small, some are beyond 2^52.
 template <class T>
 std::pair<std::vector<T>, std::vector<T>> dividends_and_divisors() {
   using Limits = std::numeric_limits<T>;
@@ -332,7 +334,7 @@ TEST(VectorMath, RemaindersAreExact) {
   expect_exact_remainders<double>(DType::f64);
 }
 
-/// Near steps and a half, far beyond the ends, infinities and NaN.
+/// Inputs near n + 1/2 steps and far beyond the ends of the range, infinities and NaN.
 TEST(Quantized, IsWhatItsStepsGive) {
   for (const std::string& target : runnable_targets())
     for (const auto& [type, low, high] : {std::tuple(DType::i8, -128.0F, 127.0F), std::tuple(DType::u8, 0.0F, 255.0F)})

@@ -23,8 +23,8 @@ inline Expr guarded(const Expr& load) {
   return copy;
 }
 
-/// A window of `size` x `size` taps with `stride` over x[rows, width]: `pad` elements on every side are clamped for a
-/// maximum and left out of a sum.
+/// A window of `size` x `size` taps with `stride` over x[rows, width]: Positions in the `pad` elements on every side
+/// are clamped for a maximum and left out of a sum.
 inline Kernel window_kernel(ReduceOp op, int64_t rows, const Dim& width, int64_t size, int64_t stride, int64_t pad) {
   const Shape out = {(rows + 2 * pad - size) / stride + 1, floor_div(width + (2 * pad - size), stride) + 1};
   return map_kernel("window", {{DType::f32, {rows, width}}, {DType::f32, out}}, [&](const std::vector<Expr>& i) {

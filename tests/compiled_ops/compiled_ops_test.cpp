@@ -11,7 +11,8 @@
 namespace gcg::test {
 namespace {
 
-/// Is some extent of the outputs a symbol that no input has? Such plans do not exist: sizes are fixed before a run.
+/// True if an extent of the outputs has a symbol that no input has. The compiler refuses such graphs, because sizes are
+/// fixed before a run.
 bool has_size_from_data(const Graph& graph) {
   std::set<std::string> known;
   for (ValueId in : graph.inputs)

@@ -10,8 +10,7 @@
 
 namespace gcg::test {
 
-/// The tested CPU targets whose code this machine can run; for graphs with bytes, includes the target that multiplies
-/// bytes.
+/// The tested CPU targets whose code this machine can run; for graphs with 8-bit types, includes the target with VNNI.
 std::vector<std::string> runnable_targets(const Graph& graph);
 
 /// One artifact with code for all these targets. Throws CompileError.

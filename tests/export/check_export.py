@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Exports models again and compares: the exported file passes onnx.checker, onnxruntime gives the same results for it as for the original, and importing it gives the same graph.
+"""Imports models, exports them again and compares. The exported file must pass onnx.checker, onnxruntime must compute the same results from both files, and
+importing the exported file must give the same graph.
 
   check_export.py --models | --old | --cases N | --zoo [NAME...]
 
@@ -26,7 +27,7 @@ from model_check import SKIP, Reference, relative_error  # noqa: E402
 REEXPORT = os.environ.get("GCC_GRAPH_REEXPORT") or os.path.join(HERE, "..", "..", "build", "release", "bin", "reexport_model")
 TOLERANCE = 1e-6
 
-# Nodes of old opsets that new opsets express differently: the exported graph differs, but computes the same.
+# Nodes of old opsets that new opsets express differently: the exported graph differs, but computes the same results.
 OLD_FORMS = ("BatchNormalization", "bicubic", "graph t(%y", "flatten = 1", "broadcast = 1", "scale_per_group", "Scatter(", "Split(", "CastLike(", 'nearest_mode = "simple"', 'graph ""')
 OLD = {
     "softmax": (11, "(float[n,4,5] x) => (float[n,4,5] y) { y = Softmax<axis = 1>(x) }"),
@@ -66,7 +67,7 @@ def checked(path):
     """The error of onnx.checker for the file; None if there is none."""
     try:
         onnx.checker.check_model(path, full_check=True)
-    except Exception as e:  # the limits of the checker and of protobuf
+    except Exception as e:  # also raised at the limits of the checker and of protobuf
         return first_line(e)
     return None
 
@@ -93,7 +94,8 @@ def judge(model, folder, feeds, *options):
 
 
 def compare(model, exported, feeds):
-    """Compares onnxruntime's results of both. If it cannot run the original, the stored expected results are used."""
+    """Compares onnxruntime's results of both files. If onnxruntime cannot run the original, the exported file is
+    compared with the stored expected results."""
     tolerance = TOLERANCE
     why = None
     try:
@@ -115,7 +117,7 @@ def compare(model, exported, feeds):
 
 
 def spread(outputs):
-    """Makes one output per element of a sequence."""
+    """The outputs by name, with one output per element of a sequence."""
     return {f"{name}.{i}": a for name, value in outputs.items() for i, a in enumerate(value if isinstance(value, list) else [value])}
 
 
@@ -137,7 +139,7 @@ def conformance(names, count):
     import conformance_cases as suite
     cases = [c for c in suite.all_cases() if c.kind != "light"]
     for case in [c for c in cases if c.name in names] if names else conformance.sample(cases, count):
-        if case.lengths() or suite.RAISED_ATOL.get(case.name, 0) >= 1:  # sequences as inputs; random numbers
+        if case.lengths() or suite.RAISED_ATOL.get(case.name, 0) >= 1:  # left out: inputs that are sequences, and random numbers
             continue
         try:
             feeds = list(case.data_sets())
@@ -166,7 +168,7 @@ def zoo(names, folder):
 
 
 def old_forms(folder):
-    """Nodes of old opsets that new opsets write differently, and graphs with forms of the compiler's own."""
+    """Nodes of old opsets that new opsets express differently, and graphs with operators of the compiler's own."""
     for name, (opset, text) in OLD.items():
         path = os.path.join(folder, name + ".onnx")
         model = parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> {name} {text}')

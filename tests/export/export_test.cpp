@@ -85,7 +85,7 @@ TEST(Export, AConstantOfTheGraphAroundIsWrittenOnce) {
   EXPECT_EQ(body.node(0).input(1), "w");
 }
 
-TEST(Export, NamesAreTheModels) {  // a body's value must not hide one of the graph around
+TEST(Export, NamesAreTheModels) {  // a subgraph's value must not hide a value of the outer graph
   const auto model = exported(
       "graph g(%x: f32[2], %c: bool[]) -> (%y, %z) {"
       "  %y = If(%c | %x) graph then(%a: f32[2]) -> (%z) { %z = Exp(%a) }"
@@ -145,7 +145,7 @@ TEST(Export, PastTheLimitWeightsStandBeside) {
   EXPECT_EQ(std::filesystem::file_size(path + ".data"), 4096 + 32 * 40 * 4);
   EXPECT_LT(std::filesystem::file_size(path), 1000);
   EXPECT_EQ(print_graph(import_onnx(path).graph), print_graph(graph));
-  export_onnx(import_onnx(path).graph, path, options);  // an Identity takes the name of its input
+  export_onnx(import_onnx(path).graph, path, options);  // the second export, whose Identity takes the name of its input
   EXPECT_EQ(print_graph(import_onnx(path).graph), print_graph(graph));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2) << "nothing else is left";
   std::filesystem::remove_all(folder);

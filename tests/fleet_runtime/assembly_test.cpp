@@ -71,7 +71,7 @@ std::vector<uint8_t> packed(const fb::AssemblyT& assembly) {
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
 }
 
-/// The bytes live as long as the process. load() accepts them aligned to 64 bytes or unaligned.
+/// The bytes stay valid until the process ends. load() accepts them aligned to 64 bytes or unaligned.
 std::span<const uint8_t> artifact(std::vector<uint8_t> assembly) {
   static std::deque<std::vector<uint8_t>> files;
   ArtifactBuilder builder = add_and_double();
@@ -134,8 +134,8 @@ TEST(FleetArtifact, AnyPlacementGivesTheSameBits) {
   }
 }
 
-/// A child of fork() has no threads of the lanes: its calls fail with an error, and it can end. A fleet that it loads
-/// itself works.
+/// A child of fork() has none of the lanes' threads. Its calls must fail with an error, and it must be able to exit. A
+/// fleet that the child loads itself must work.
 TEST(FleetArtifact, AChildOfForkIsToldToLoadTheFile) {
   const std::span<const uint8_t> file = artifact(packed(diamond()));
   auto program = std::make_unique<Result<Program>>(load(file, anywhere()));
@@ -398,7 +398,7 @@ INSTANTIATE_TEST_SUITE_P(
               "instruction 0 reads slot 1, but may only read slots below 1"}),
     [](const auto& test) { return test.param.name; });
 
-/// For any bytes, the check ends, and a file that passes either runs or fails with an error.
+/// For any bytes, the check must end, and a file that passes it must either run or fail with an error.
 TEST(FleetArtifact, DamagedBytesAreHarmless) {
   std::mt19937 random(5);
   const std::vector<uint8_t> sound = packed(diamond());

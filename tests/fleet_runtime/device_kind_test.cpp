@@ -1,4 +1,4 @@
-// A kind of devices is one row: this file adds a third kind without touching the fleet.
+// A kind of devices is one row: this test adds a third kind without changing the fleet's code.
 #include "runtime/fleet/device_kind.h"
 
 #include <gtest/gtest.h>

@@ -23,7 +23,7 @@ TEST(Candidate, TheEstimatedEndCountsAmongThoseThatAreNotFull) {
   EXPECT_FALSE(is_better(slow, fast));
   fast.lacks = true;
   EXPECT_TRUE(is_better(slow, fast));
-  slow.full = true;  // the device that lacks less memory
+  slow.full = true;  // a full device is still better than one that lacks memory
   EXPECT_TRUE(is_better(slow, fast));
 }
 
@@ -63,7 +63,7 @@ TEST(Dynamic, RequestsSpreadOverEqualDevices) {
 
 TEST(Dynamic, ADeviceThatIsFullIsNotGivenMore) {
   FakeModel model = one_group(2);
-  model.assembly.groups[0].predicted = {1, 1000};  // without its queue the first device would get all of them
+  model.assembly.groups[0].predicted = {1, 1000};  // the first device would get all requests if its queue had no limit
   const auto world = std::make_shared<FakeWorld>(2);
   world->sleep_ns[0] = 30'000'000;
   run(open_dynamic(model, world, 6), 6);
@@ -73,10 +73,10 @@ TEST(Dynamic, ADeviceThatIsFullIsNotGivenMore) {
 
 TEST(Dynamic, WhatWasMeasuredCounts) {
   const auto world = std::make_shared<FakeWorld>(2);
-  world->sleep_ns[0] = 8'000'000;  // equally fast according to the file
+  world->sleep_ns[0] = 8'000'000;  // the file says that both are equally fast
   world->sleep_ns[1] = 1'000'000;
   const auto fleet = open_dynamic(one_group(2), world, 8);
-  run(fleet, 64);  // times are looked up again then
+  run(fleet, 64);  // after these runs, the fleet reads the measured times
   world->calls[0] = world->calls[1] = 0;
   for (int i = 0; i < 16; ++i) run(fleet, 1);
   EXPECT_EQ(world->calls[0], 0);
@@ -92,7 +92,7 @@ TEST(Dynamic, WithoutAQueueAChainStaysWhereItIs) {
   const auto world = std::make_shared<FakeWorld>(3);
   const auto fleet = open_dynamic(model, world, 6);
   run(fleet, 1);
-  EXPECT_EQ(world->calls[0], 4);  // another device would get its input first
+  EXPECT_EQ(world->calls[0], 4);  // another device would first have to get the call's input
 }
 
 TEST(Dynamic, ALostDeviceIsNotChosen) {
@@ -116,7 +116,7 @@ TEST(Dynamic, ADeviceWithoutRoomForTheWeightsIsNoChoice) {
   FakeModel model(1, 2);
   model.output(model.call({model.call({0}, 0)}, 1));
   for (Group& group : model.assembly.groups) group.weight_bytes = 20, group.peak_bytes = 2, group.predicted = {1, 1};
-  model.assembly.devices[1].memory = 38;  // its own group and its values, but not the other group's weights
+  model.assembly.devices[1].memory = 38;  // one group and its values, but not the weights of the other one, too
   const auto world = std::make_shared<FakeWorld>(2);
   for (auto& ns : world->sleep_ns) ns = 10'000'000;
   run(open_dynamic(model, world, 4), 8);
@@ -125,7 +125,7 @@ TEST(Dynamic, ADeviceWithoutRoomForTheWeightsIsNoChoice) {
   EXPECT_LE(world->calls[1], 8);
 }
 
-constexpr uint64_t kOfOneGroup = 16;  // bytes: its input and its output
+constexpr uint64_t kOfOneGroup = 16;  // bytes of the group's input and output
 
 /// One group that takes 1 us on device 1, which has this much memory, and 1000 us on device 0.
 FakeModel fast_device(uint64_t memory) {
@@ -148,7 +148,7 @@ TEST(Dynamic, ValuesThatStayUntilTheEndCount) {
   FakeModel model(1, 2);
   model.output(model.call({model.call({model.call({0})})}));
   for (Group& group : model.assembly.groups) group.predicted = {1000, 1};
-  model.assembly.devices[1].memory = 24;  // the input, and the results of two groups
+  model.assembly.devices[1].memory = 24;  // room for the input and the results of two groups
   const auto world = std::make_shared<FakeWorld>(2);
   run(open_dynamic(model, world, 1), 1);
   EXPECT_EQ(world->calls[1], 2);

@@ -8,7 +8,7 @@
 namespace gart::fleet::test {
 namespace {
 
-/// Memory that other devices know only by its name.
+/// Memory that other devices cannot access; they know only its name.
 class FakeSpace final : public Space {
  public:
   FakeSpace(std::shared_ptr<FakeWorld> world, uint32_t device)

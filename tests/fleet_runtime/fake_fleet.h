@@ -15,16 +15,16 @@ namespace gart::fleet::test {
 struct FakeModel {
   Assembly assembly;
   explicit FakeModel(uint32_t inputs, uint32_t devices);
-  /// Adds a call of these values, in a group of its own that every device supports; returns its value.
+  /// Adds a call that reads these values, in a group of its own that every device supports. Returns the call's value.
   uint32_t call(std::vector<uint32_t> inputs, uint32_t device = 0);
   void output(uint32_t value);
 };
 
 int64_t mixed(uint32_t call, const std::vector<int64_t>& inputs);
-/// All values, for these inputs.
+/// Computes all values for these inputs.
 std::vector<int64_t> evaluated(const Assembly& assembly, const std::vector<int64_t>& inputs);
 
-/// A number that tests set and devices increment, on its own cache line, so that devices do not share one.
+/// A number that tests set and devices increment. It has its own cache line, so that devices do not share a line.
 template <class T>
 struct alignas(64) Own : std::atomic<T> {
   using std::atomic<T>::operator=;
@@ -33,7 +33,7 @@ struct alignas(64) Own : std::atomic<T> {
 /// The behaviour of the devices; shared with the test, which may change it while they run.
 struct FakeWorld {
   std::vector<Own<int64_t>> work_ns;       // per device: microseconds of a call, spinning
-  std::vector<Own<int64_t>> sleep_ns;      // ... sleeping, like a separate device
+  std::vector<Own<int64_t>> sleep_ns;      // the same, but the call sleeps, like one on a separate device
   std::vector<Own<bool>> lost;             // per device: the next call loses the device
   std::vector<Own<int64_t>> calls;         // per device: number of calls
   std::vector<Own<bool>> is_apart;         // per device: true if it has its own memory; must not change during runs

@@ -85,9 +85,9 @@ TEST(Fleet, DevicesWithMemoryOfTheirOwnExchangeValuesWithoutTheHost) {
   EXPECT_EQ(request.output(1), expected[5]);
   EXPECT_EQ(world->fetched[0], 0);
   EXPECT_EQ(world->fetched[1], 2);   // a and c
-  EXPECT_EQ(world->returned[0], 0);  // no call reads g, so it goes to the host
+  EXPECT_EQ(world->returned[0], 0);  // g goes to the host directly, because no call reads it
   EXPECT_EQ(world->returned[1], 0);
-  ASSERT_TRUE(request.start({7}, {2, 4}).ok());  // b is wanted and read there
+  ASSERT_TRUE(request.start({7}, {2, 4}).ok());  // b is an output and is also read on its own device
   ASSERT_TRUE(request.wait().ok());
   EXPECT_EQ(request.output(0), expected[2]);
   EXPECT_EQ(request.output(1), expected[4]);
@@ -106,11 +106,11 @@ TEST(Fleet, OnlyWhatIsFetchedRuns) {
   EXPECT_EQ(world->calls[1], 0);
   EXPECT_EQ(request.output(0), expected[3]);
   EXPECT_EQ(request.output(1), expected[1]);
-  ASSERT_TRUE(request.start({5}, {0}).ok());  // a request for an input runs no call
+  ASSERT_TRUE(request.start({5}, {0}).ok());  // a request that fetches only an input runs no call
   ASSERT_TRUE(request.wait().ok());
   EXPECT_EQ(request.output(0), 5);
   EXPECT_EQ(world->calls[0], 2);
-  ASSERT_TRUE(request.start({5}).ok());  // back to the outputs
+  ASSERT_TRUE(request.start({5}).ok());  // the request fetches the outputs again
   ASSERT_TRUE(request.wait().ok());
   EXPECT_EQ(request.request.calls(), 5U);
 }
@@ -171,7 +171,7 @@ TEST(Fleet, ALostDeviceEndsItsRequestsAndItsGroupsMove) {
   ASSERT_TRUE(all.start({1}).ok());
   ASSERT_TRUE(all.wait().ok());
   EXPECT_EQ(all.output(0), evaluated(model.assembly, {1})[4]);
-  EXPECT_EQ(world->calls[1], 1);  // each group fits only alone
+  EXPECT_EQ(world->calls[1], 1);  // device 1 has room for one group only
 }
 
 TEST(Fleet, WithoutAnyOtherDeviceALossStays) {
@@ -202,7 +202,7 @@ TEST(Fleet, MissingInputsAreToldBeforeAnythingRuns) {
   ASSERT_TRUE(request.request.set_input("in0", {&x, DType::i64, {}, "cpu"}).ok());
   EXPECT_EQ(request.request.start().error().message, "input 1 'in1' is not set");
   const std::string_view first[] = {"v0"};
-  ASSERT_TRUE(request.request.fetch(first).ok());  // which it does not need
+  ASSERT_TRUE(request.request.fetch(first).ok());  // v0 does not depend on in1
   EXPECT_TRUE(request.request.run().ok());
   EXPECT_EQ(request.request.set_input("in2", {&x, DType::i64, {}, "cpu"}).error().message,
             "the model has no input 'in2', only 'in0', 'in1'");
@@ -239,7 +239,8 @@ TEST(Fleet, RequestsFlowLikeThroughAPipeline) {
   EXPECT_GE(best, 0.9);
 }
 
-/// A caller that waits for one request also finds the requests that began before it ended, each with its own results.
+/// When a caller has waited for one request, all requests that began earlier have also ended, each with its own
+/// results.
 TEST(Fleet, RequestsEndInTheOrderInWhichTheyBegan) {
   constexpr int kRequests = 16;
   FakeModel model(1, 3);
@@ -299,7 +300,7 @@ TEST(Fleet, TimesAreWhatGroupsTook) {
   EXPECT_GE(times.groups[0].operation_us, 3000);
   EXPECT_GE(times.groups[1].operation_us, 1000);
   EXPECT_LT(times.groups[0].idle_us, times.run_us - 3000);
-  EXPECT_GE(times.groups[1].idle_us, 3000);  // it waited for the other request
+  EXPECT_GE(times.groups[1].idle_us, 3000);  // the group waited for the other request
   EXPECT_GE(times.run_us, 4000);
   EXPECT_LT(times.groups[0].begin_us, times.run_us - 4000);
   EXPECT_GE(times.groups[1].begin_us, 3000);

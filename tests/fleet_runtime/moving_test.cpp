@@ -1,4 +1,4 @@
-// Groups of a lost device move to others, whatever goes wrong meanwhile; requests are cancelled.
+// Groups of a lost device move to other devices, whatever goes wrong meanwhile. Also cancels requests.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,7 +17,7 @@ using test::FakeRequest;
 using test::FakeWorld;
 using test::open_fake;
 
-/// One call on device 0, which others can run, too.
+/// One call on device 0; other devices can also run it.
 FakeModel one_call(uint32_t devices) {
   FakeModel model(1, devices);
   model.output(model.call({0}));
@@ -46,7 +46,7 @@ struct Moving : ::testing::Test {
   }
 };
 
-/// The system refuses the thread of a lane: the group must not be left on a device without a lane.
+/// If the system refuses to start a lane's thread, the group must not stay on a device without a lane.
 TEST_F(Moving, AnyExceptionLeavesThePlacement) {
   lose_device_0();
   world->loading = [](uint32_t device) {
@@ -78,7 +78,7 @@ TEST_F(Moving, ThePlacementIsReadWithoutPlacing) {
   EXPECT_EQ(loaded, 1);
 }
 
-/// Requests that need nothing new must not wait until a large part is loaded.
+/// Requests whose parts are loaded must not wait while a large part is being loaded.
 TEST_F(Moving, NobodyElseWaitsWhileCodeIsLoaded) {
   lose_device_0();
   std::atomic<bool> loads = false, goes_on = false;
@@ -129,7 +129,7 @@ TEST_F(Moving, ACancelledRequestFailsAlone) {
   ASSERT_TRUE(request.wait().ok());
 }
 
-/// More calls wait for a lane than any buffer was made for; the oldest comes first all the same.
+/// More calls wait for a lane than its buffer had room for at first; the oldest call must still run first.
 TEST_F(Moving, ManyCallsWaitForOneLane) {
   FakeModel wide(1, 1);
   for (int i = 0; i < 3000; ++i) wide.output(wide.call({0}));

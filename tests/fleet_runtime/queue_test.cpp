@@ -23,7 +23,7 @@ using fleet::test::FakeWorld;
 using fleet::test::open_fake;
 using RunResult = Result<std::span<const NamedTensor>>;
 
-/// A run's end, for one thread that waits for it.
+/// The end of a run, for which one thread can wait.
 struct RunEnd {
   std::promise<std::pair<Error, std::vector<float>>> promise;
   std::future<std::pair<Error, std::vector<float>>> future = promise.get_future();
@@ -40,7 +40,7 @@ struct RunEnd {
   Error error() { return future.get().first; }
 };
 
-/// Sums the first `trips` of many ones: enough trips last longer than any test.
+/// Sums the first `trips` elements of an array of ones. With enough trips a run lasts longer than any test.
 struct Picking : ::testing::Test {
   test::ArtifactBuilder builder = test::picking_loop();
   Program program = *test::load_model(builder, {.device = "cpu", .threads = 1});
@@ -59,7 +59,7 @@ TEST_F(Picking, EachRunEndsOnce) {
   std::vector<int64_t> trips(ends.size());
   for (size_t i = 0; i < ends.size(); ++i) {
     trips[i] = int64_t(i % 7);
-    std::string device = "cpu";  // texts need not outlive the call, only the data
+    std::string device = "cpu";  // the data must outlive the call, texts need not
     std::vector<NamedTensor> given = inputs(trips[i]);
     for (NamedTensor& input : given) input.tensor.device = device.c_str();
     ASSERT_TRUE(queue->submit(given, ends[i].done()));
@@ -117,7 +117,7 @@ TEST_F(Picking, ARunBeyondTheLimitIsRefused) {
     queue->cancel(*runs);
   }
   EXPECT_EQ(first.error().code, ErrorCode::cancelled);
-  second.future.wait();  // ran, or was cancelled by the end of the queue
+  second.future.wait();  // the run has ended, or the end of the queue has cancelled it
 }
 
 TEST_F(Picking, MistakesAreTold) {
@@ -133,7 +133,7 @@ TEST_F(Picking, MistakesAreTold) {
   const std::vector<std::string_view> fetch = {"v"};
   EXPECT_EQ(message(inputs(few), {.fetch = fetch}), "only a program on a fleet can fetch values such as 'v'");
   EXPECT_EQ(RunQueue::of(program, {.runs = 2000}).error().message, "runs is 2000; 0 to 1024 are possible");
-  RunEnd wrong;  // found by the run
+  RunEnd wrong;  // the run finds this error
   std::vector<NamedTensor> given = inputs(few);
   given.push_back({"nothing", given[0].tensor});
   ASSERT_TRUE(queue->submit(given, wrong.done()));

@@ -12,7 +12,7 @@ using Dims = std::vector<std::string>;
 
 Feed feed(const std::string& name, DType dtype, const Dims& dims) { return {0, TensorInfo{name, dtype, dims}}; }
 
-/// Shape and elements of an integer input, for a run of `tokens` tokens after `past` others.
+/// Shape and elements of an integer input, as text, for a run of `tokens` after `past` other tokens.
 std::string given(Feed& f, int64_t past, const std::vector<int64_t>& tokens) {
   const TensorView v = f.value(past, tokens);
   std::string out = v.shape.text() + ":";

@@ -1,4 +1,4 @@
-// Guesses of the next tokens.
+// Prompt lookup: guesses of the next tokens.
 #include "runtime/generate/prompt_lookup.h"
 
 #include <gtest/gtest.h>

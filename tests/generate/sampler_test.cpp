@@ -25,7 +25,7 @@ std::vector<float> random_logits(size_t count, uint32_t seed) {
   return out;
 }
 
-/// The tokens that the options leave, with the options applied one after the other to sorted probabilities.
+/// The tokens that remain after the options are applied one after the other to sorted probabilities.
 std::set<int64_t> kept(const std::vector<float>& logits, const GenerateOptions& o) {
   std::vector<int64_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);

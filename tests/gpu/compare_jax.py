@@ -5,9 +5,9 @@
 
     MODEL PRECISION jax-jit WALL_MS - ENQUEUE_US
 
-WALL_MS: median over runs of call and wait; ENQUEUE_US: until the call returns; JAX has no events, so there is no device time.
+WALL_MS is the median time over runs of the call and the wait. ENQUEUE_US is the time until the call returns. JAX has no events, so there is no device time.
 Inputs and weights stay in device memory. fp32 means full f32: TF32 is off. The models are those of tools/models/make_model.py, with
-other random weights. Lines in FILE are not measured again.
+other random weights. Rows that FILE contains are not measured again.
 """
 import argparse
 import functools
@@ -26,7 +26,7 @@ except ImportError:
 
 
 class Weights:
-    """Creates the weights that a model requests, in order; under jit it returns the same ones again."""
+    """Creates the weights that a model requests, in order. Under jit, returns the given weights instead."""
 
     def __init__(self, arrays=None):
         self.arrays, self.given = [], iter(arrays) if arrays is not None else None
@@ -172,7 +172,7 @@ def measure(run, seconds):
 
 
 def prepare(model, x, dtype):
-    """The compiled call, with everything on the device."""
+    """Returns the compiled call, with inputs and weights on the device."""
     weights = Weights()
     jax.eval_shape(lambda x: model(weights, x), jax.ShapeDtypeStruct(x.shape, x.dtype))
     cast = lambda array: jax.device_put(jnp.asarray(array, dtype if array.dtype == np.float32 else array.dtype))

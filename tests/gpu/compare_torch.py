@@ -5,10 +5,12 @@
 
     MODEL PRECISION ENGINE WALL_MS DEVICE_MS ENQUEUE_US
 
-Engines: eager; reduce-overhead and max-autotune (torch.compile modes); captured (Inductor's code in one torch.cuda.graph, launched by hand). max-autotune takes minutes, so it runs last, after the other engines of all models. WALL_MS: median over runs of call and synchronise;
-DEVICE_MS: per run, between events around eight that follow each other, as `gcc-graph bench` does; ENQUEUE_US: until the call
-returns. Inputs stay in device memory. fp32 means full f32: TF32 is off. A model whose library (torchvision, transformers) is missing
-prints SKIP. Lines in FILE are not measured again.
+Engines: eager; reduce-overhead and max-autotune (torch.compile modes); captured (Inductor's code in one
+torch.cuda.graph, launched by hand). max-autotune takes minutes, so it runs last, after the other engines of all models.
+WALL_MS is the median time over runs of the call and the synchronisation. DEVICE_MS is the time per run between events
+around eight consecutive runs, as in `gcc-graph bench`. ENQUEUE_US is the time until the call returns. Inputs stay in
+device memory. fp32 means full f32: TF32 is off. A model whose library (torchvision, transformers) is missing prints
+SKIP. Rows that FILE contains are not measured again.
 """
 import argparse
 import functools
@@ -82,7 +84,7 @@ MODELS = {
 
 
 def captured(model, inputs):
-    """Inductor's kernels in one graph of our own."""
+    """Inductor's kernels, captured in one CUDA graph."""
     compiled = torch.compile(model)
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Writes the ONNX backend suite as files that need no Python: export_conformance.py FOLDER
 
-FOLDER/CASE/model.onnx, and per data set i in_i.npz, out_i.npz; FOLDER/cases.txt has a line "CASE SETS RTOL ATOL" per case.
-Cases with inputs or outputs other than tensors are left out: no target takes them.
+Writes FOLDER/CASE/model.onnx, and in_i.npz and out_i.npz for each data set i. FOLDER/cases.txt has a line "CASE SETS RTOL ATOL" per case.
+Cases with inputs or outputs other than tensors are left out, because no target supports them.
 """
 import os
 import shutil

@@ -142,7 +142,7 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Returns false if no line comes. `why` is then the reason, or empty if the process ended normally.
+  /// Returns false if there is no further line. `why` is then the reason, or empty if the process ended normally.
   bool next_line(std::string& line, std::string& why) {
     for (;;) {
       if (const size_t end = text_.find('\n'); end != std::string::npos) {

@@ -1,4 +1,4 @@
-// Models with inputs and expected outputs, as tests/gpu/export_conformance.py writes them, on the first GPU.
+// Runs models with inputs and expected outputs, as tests/gpu/export_conformance.py writes them, on the first GPU.
 #pragma once
 
 #include <string>

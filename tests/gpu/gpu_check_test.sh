@@ -36,7 +36,8 @@ GPU_CHECK_RECORDS=$work/records "$root/tools/gpu-check.sh" --record "$results" >
 record=$(echo "$work"/records/*-simulated-sm-80*.md)
 cmp -s "$record" "$results/table.md" || fail "the record $record is not the table"
 
-# Finished work is not repeated: even with a GPU that runs nothing, all of it passes, and no row occurs twice.
+# The script must not repeat finished work: with a GPU that cannot run anything, all stages pass, and no row occurs
+# twice.
 GART_SIM_FAIL=cuGraphLaunch:1:700 on_gpu "$check" --quick device conformance ops models bench engines >"$work/log" 2>&1 || fail "something was done again"
 for row in '^\| mlp_b1 \| fp16 \| gcc-graph \|' '^\| branch_loop \| fp32 \| gcc-graph, tuned \|' '^# '; do
   [ "$(grep -cE "$row" "$results/table.md")" = 1 ] || fail "the table has not one line like '$row'"

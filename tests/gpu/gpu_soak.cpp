@@ -1,4 +1,4 @@
-// Many runs of one artifact on several threads, each result compared bit by bit with the thread's first.
+// Runs one artifact many times on several threads, and compares each result bit by bit with the thread's first one.
 //
 //   gpu_soak ARTIFACT DEVICE THREADS RUNS
 #include <atomic>

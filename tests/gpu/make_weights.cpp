@@ -10,7 +10,7 @@
 
 namespace {
 
-/// Sebastiano Vigna's splitmix64: a good 64-bit number per call, from a seed that counts up.
+/// Sebastiano Vigna's splitmix64: one random 64-bit number per call.
 uint64_t next(uint64_t& state) {
   uint64_t z = (state += 0x9e3779b97f4a7c15);
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;

@@ -4,7 +4,8 @@
     strip_weights.py MODEL.onnx OUT.onnx
 
 Writes OUT.onnx, whose large float initializers are in the external file NAME.weights, and OUT.recipe, from which
-make_weights makes that file: evenly spread values of the same variance, so that activations keep their size.
+make_weights makes that file. The new values are evenly spread and have the same variance, so that activations keep
+their size.
 """
 import os
 import sys
@@ -23,7 +24,7 @@ def main():
     recipe, offset = [], 0
     for number, tensor in enumerate(model.graph.initializer):
         array = numpy_helper.to_array(tensor)
-        # Constants with one value (a running variance of ones, for example) have a meaning, and so do sizes that kernels must know; they stay.
+        # Small tensors, constants with one value (such as a running variance of ones) and tensors without negative numbers stay, because their values matter.
         if array.dtype != np.float32 or array.nbytes < LEAST_BYTES or np.ptp(array) == 0 or array.min() >= 0:
             continue
         tensor.ClearField("raw_data")

@@ -57,11 +57,11 @@ std::vector<Tensor> run(const std::vector<uint8_t>& artifact, const std::vector<
   return result;
 }
 
-// The compiler makes these only for CPUs.
+// The compiler makes these operators only for CPUs.
 bool is_for_cpus(const std::string& op) { return op == "BlockedConv" || op == "PackedMatMul" || op == "WinogradConv"; }
 
-// Convolutions on GPUs are products that also multiply the zeros of the padding, as those of GPU libraries do. Beside
-// an infinite weight these give NaN.
+// Convolutions on GPUs are products that also multiply the zeros of the padding, as in GPU libraries. With an infinite
+// weight, such a zero gives NaN.
 bool multiplies_padding(const RowVariant& form) { return form.row.what == "infinite weight on the border"; }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""One meaning per name: a type name occurs once in the headers of a namespace. If several namespaces have it,
-docs/glossary.md gives one meaning for all. The headers that libgcc_graph installs may repeat the compiler's names."""
+"""One meaning per name: a type name occurs once in the headers of a namespace. If several namespaces have the same
+name, docs/glossary.md gives one meaning for all of them. The headers that libgcc_graph installs may repeat the
+compiler's names."""
 import collections
 import os
 import re
@@ -36,7 +37,8 @@ def types(text):
 
 
 def definitions(texts):
-    """name -> [(namespace, path)] for texts by path, without the headers that are installed under their own names."""
+    """name -> [(namespace, path)] for texts by path. Installed headers count only for names that no other header
+    defines."""
     found = collections.defaultdict(list)
     for path, text in texts.items():
         for space, name in types(text):
@@ -59,7 +61,7 @@ def faults(texts, listed):
         yield f"docs/glossary.md: {name} stands in one namespace at most"
 
 
-# The check finds forbidden names.
+# The check must find forbidden names.
 HEADER = "namespace gcg { struct A { struct In {}; }; using B = int; struct Forward; }"
 assert list(types(HEADER)) == [("gcg", "A"), ("gcg", "B")]
 assert list(faults({"compiler/a.h": HEADER, "compiler/b.h": "namespace gcg { class A {}; }"}, set()))

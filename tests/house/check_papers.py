@@ -2,7 +2,7 @@
 """Checks that documents refer only to existing files, commands, options, targets and tests, and that they mention every
 option.
 
-  check_papers.py BUILD_DIRECTORY     where the build system's targets and ctest's tests are looked up
+  check_papers.py BUILD_DIRECTORY     BUILD_DIRECTORY tells the build system's targets and ctest's tests
 """
 import fnmatch
 import functools
@@ -31,7 +31,7 @@ def papers():
 
 
 def snippets(text):
-    """The text that is set as code: blocks, and inline code."""
+    """The parts of the text that are code: blocks, and inline code."""
     for match in CODE.finditer(text):
         yield next(" ".join(g.split(" ")) for g in match.groups()[1:] if g is not None)
 
@@ -43,7 +43,7 @@ def tracked():
 
 
 def braces(pattern):
-    """Expands a.{h,cpp} to two names."""
+    """Expands a.{h,cpp} to the two file names."""
     match = re.search(r"\{([^{}]*)\}", pattern)
     if not match:
         return [pattern]
@@ -153,7 +153,7 @@ def targets(build):
 
 
 def tests(build):
-    """Checks that ctest -R PATTERN finds tests. A word like Suite.Test must be one, or begin one."""
+    """Checks that ctest -R PATTERN finds tests. A word like Suite.Test must be the name of a test, or its beginning."""
     def check(path, text):
         names = test_names(build)
         for snippet in snippets(text) if names is not None else ():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Scripts call only the programs that a bare Debian has once tools/lib/setup.sh has run, or ask for a program first
-(`command -v`, shutil.which). tools/test.sh enforces the same for all tests by their PATH
+"""Scripts may call only programs that a bare Debian has after tools/lib/setup.sh, unless they first check that the
+program exists (`command -v`, shutil.which). tools/test.sh enforces the same for all tests by their PATH
 (tools/lib/listed_programs.py)."""
 import ast
 import os
@@ -65,10 +65,10 @@ class Words:
             elif kind == "end":
                 wanted, patterns = not (patterns and found[0] == "|"), patterns or found[0] == ";;"
             elif kind == "redirection" and wanted:
-                wanted = None  # the file name comes next, then the command
+                wanted = None  # the next word is the file name, then comes the command
 
     def ended(self, word, literal, wanted, patterns):
-        """Whether a command may follow this word, and whether labels of `case` do."""
+        """Returns whether a command may follow this word, and whether labels of `case` follow."""
         if word in ("in", "esac"):
             return word == "esac", word == "in" and self.case
         self.case = word == "case" or (self.case and word != "for")
@@ -87,7 +87,7 @@ class Words:
 
 
 def called(text):
-    """The programs that a script calls without defining or asking for them."""
+    """The programs that a script calls without defining them or checking that they exist."""
     words = Words(text)
     while words.at < len(text):
         words.read()

@@ -9,7 +9,7 @@ from style_tools import ROOT, sources
 
 CODE = ("artifact_schema", "codegen", "compiler", "runtime", "tools")
 LONGEST_FUNCTION = 50       # limit of lines between a function's braces
-LONGEST_TEST_FUNCTION = 80  # tables and test scripts are single units
+LONGEST_TEST_FUNCTION = 80  # for tests, which have tables and long scripts
 # The files that may name a class of devices: its definition, the code that builds fleets and targets, and the choices
 # of passes and file formats.
 NAMES_DEVICE_CLASS = re.compile(
@@ -76,19 +76,19 @@ def own_header_first(path, text):
 
 
 def silent_below_the_tools(path, text):
-    """User-visible text is made in tools/ from data. The layers below fail with an error or print nothing."""
+    """Only tools/ makes user-visible text, from data. The layers below may return an error, but print nothing."""
     if not of_folder(path, "artifact_schema", "codegen", "compiler", "runtime"):
         return []
     found = lines_with(r"\bstd::(cout|cerr|clog|puts|printf)\b|\bf?printf *\(|\bputs *\(", path, bare(text))
     if of_folder(path, "compiler/report"):
         found += lines_with(r'"[^"]*\w+ \w+ \w+ \w+[^"]*"', path, "\n".join(
             line for line in bare(text, strings=True).split("\n") if "GCG_CHECK" not in line and "#include" not in line))
-    # A Result with an error that nobody reads ends the program with a message.
+    # Exception: reading the value of a Result that holds an error prints a message and ends the program.
     return [f for f in found if "runtime/include/gart/result.h" not in f]
 
 
 def cpu_is_a_device(path, text):
-    """No null pointer stands for the CPU."""
+    """A null pointer must not mean the CPU."""
     if not of_folder(path, "runtime"):
         return []
     return lines_with(r"\b(device_|gpu_?|cuda_?|lane_)(\.get\(\))? *[!=]= *nullptr|!(device_|gpu_?|cuda_?)\b|\bif \((device_|gpu_?|cuda_?)(\.get\(\))?\)", path, bare(text))
@@ -107,7 +107,7 @@ def no_lists_of_operators(path, text):
 def devices_are_asked_not_named(path, text):
     if not of_folder(path, "compiler", "codegen", "tools") or NAMES_DEVICE_CLASS.match(path):
         return []
-    # A default argument or member is not a decision.
+    # A default argument or member does not choose a code path, so it may name a class.
     return [f for f in lines_with(r"\bDeviceClass::(cpu|cuda)\b", path, bare(text)) if not re.search(r"DeviceClass \w+ = ", f)]
 
 
@@ -155,12 +155,12 @@ def imported(module, text, modules):
             above = package.split(".")[:len(package.split(".")) - max(node.level - 1, 0)] if node.level else []
             base = ".".join(above + ([node.module] if node.module else []))
             found.update(f"{base}.{alias.name}" if f"{base}.{alias.name}" in modules else base for alias in node.names)
-    # A package may load its own modules late, and these import the package.
+    # A package may load its own modules late, and these modules may import the package.
     return {m for m in found if m in modules and m != module and not m.startswith(module + ".") and not module.startswith(m + ".")}
 
 
 def circle_of_imports(texts):
-    """A circle among Python modules, as a list of their names; `texts`: by path below tools/python."""
+    """An import cycle among Python modules, as a list of their names. `texts`: sources by path below tools/python."""
     modules = {}  # by name: its package
     for path in texts:
         name = path.removesuffix(".py").replace("/", ".")

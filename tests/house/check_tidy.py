@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs clang-tidy, with the checks of .clang-tidy, on the sources that the last commit or the working tree changed.
 
-  check_tidy.py BUILD_DIRECTORY [FILE...]     its compile_commands.json says how files are compiled; FILE: instead of the changed ones
+  check_tidy.py BUILD_DIRECTORY [FILE...]     BUILD_DIRECTORY has compile_commands.json; FILE: checks these files instead of the changed ones
 """
 import json
 import os
@@ -11,7 +11,7 @@ import sys
 
 from style_tools import ROOT, SKIPPED, git, tool
 
-MOST = 8  # files, the smallest first: some take half a minute each
+MOST = 8  # limit of files, the smallest first, because a file may take half a minute
 
 
 def changed():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks plain English (CONTRIBUTING, "Write plain English") as far as a program can, in comments, documents and the strings of
-the product (messages, remarks, help texts), docstrings, and commit subjects.
+"""Checks the rules for plain English (CONTRIBUTING, "Write plain English") as far as a program can. Covers comments,
+docstrings, documents, commit subjects, and the strings of the product (messages, diagnostics, help texts).
 
   check_words.py            checks
   check_words.py --draw N [SEED]   prints N comments and N sentences of the documents, drawn at random, for a reader
@@ -127,7 +127,7 @@ def prose(text):
 
 
 def is_prose(text):
-    """False for rows of figures, names alone, and the ends of namespaces: there is nothing to judge for a reader."""
+    """False for rows of figures, single names, and the ends of namespaces, in which a reader finds nothing to judge."""
     return not text.startswith("namespace ") and len(re.findall(r"\b[A-Za-z]{2,}\b", text)) >= 4
 
 
@@ -184,7 +184,7 @@ BROKEN_STRINGS = ("Of a kernel in each timed run", "what has to be gained", "--d
                   "Place the parts anew")
 RIGHT_STRINGS = ("there is no operator 'Foo'", " of 3 bytes", "expected fp32 or tf32", "it is no longer on the device",
                  "launches of a kernel", "the file is not a folder")
-# Source, and the strings in it.
+# A file name, a source, and the strings in this source.
 SOURCES = (("x.cpp", """f("a " // "no"
   "b", 'c', 1'000, R"(raw)");  /* "no" */ g("d\\"e");""", ["a b", "raw", 'd\\"e']),
            ("x.py", '"""A docstring."""\nf("a " "b", f"c {d} e")  # "no"', ["c X e", "a b"]))

@@ -1,4 +1,5 @@
-// A file has one subject: no file of the compiler, the code generators, the runtime, the schema or the tools is long.
+// Files of the compiler, the code generators, the runtime, the schema and the tools must be short, so that each has one
+// subject.
 #include <gtest/gtest.h>
 
 #include <algorithm>

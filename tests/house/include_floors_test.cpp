@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folders that each folder may include from, besides itself. The longest matching prefix of a path is its folder.
+// The folders whose headers each folder may include, besides its own. A path belongs to the longest matching prefix.
 const std::map<std::string, std::set<std::string>> kFloors = {
     {"artifact_schema", {}},
     {"runtime", {"artifact_schema"}},
@@ -133,7 +133,7 @@ TEST(IncludeFloors, TheTableForbidsWhatItShould) {
 
 using Graph = std::map<std::string, std::set<std::string>>;
 
-/// "a -> b -> a": the first cycle that a walk from any node meets; empty if there is none.
+/// The first cycle that a walk from any node finds, as "a -> b -> a"; empty if there is no cycle.
 std::string circle(const Graph& graph) {
   std::map<std::string, int> state;  // 1: on the current path, 2: done
   std::vector<std::string> path;

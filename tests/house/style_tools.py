@@ -1,4 +1,5 @@
-"""Shared by the checks of style: the list of sources, and the tools that tools/test.sh installs beside its Python."""
+"""Functions for the checks of style: the list of sources, and the tools that tools/test.sh installs beside its
+Python."""
 import os
 import shutil
 import subprocess

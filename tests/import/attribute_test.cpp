@@ -5,7 +5,7 @@
 namespace gcg::test {
 namespace {
 
-/// A node of the operator with its least number of inputs, and these attributes.
+/// A model of one node: the operator with its smallest number of inputs and these attributes.
 onnx::ModelProto model_of(const OpDef& op, const std::string& attributes) {
   std::string inputs;
   for (int i = 0; i < op.min_inputs; ++i) inputs += i == 0 ? "x" : " x";

@@ -1,4 +1,4 @@
-// The part of a model that computes some of its values.
+// Imports only the part of a model that computes chosen values.
 #include "compiler/ops/op_def.h"
 #include "tests/import/text_model.h"
 

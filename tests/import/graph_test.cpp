@@ -1,4 +1,4 @@
-// Inputs, dimensions, names, order, versions.
+// The importer's checks of inputs, dimensions, names, order and versions.
 #include "tests/import/text_model.h"
 
 namespace gcg::test {

@@ -1,4 +1,5 @@
-// Strings imported as numbers of lists: the operators that accept them, and the outputs that have names.
+// Strings are imported as indices into lists: the operators that accept such indices, and the outputs whose numbers
+// have names.
 #include <gtest/gtest.h>
 
 #include "tests/import/text_model.h"
@@ -62,7 +63,7 @@ TEST(Labels, InputsAreLookedUpInTheStringsOfTheModel) {
   const Names known = {"", "_Unused", "ape", "dog"};
   EXPECT_EQ(model.labels, (std::map<std::string, Names>{{"s", known}, {"t", known}}));
   EXPECT_EQ(value_called(model.graph, "s").dtype, DType::i64);
-  // A table with a value for each of the strings; -1, any other string, is its last index.
+  // A table with a value for each string. Any other string has the index -1, which selects the last value.
   EXPECT_EQ(value_called(model.graph, "y.table").constant->to_ints(), (std::vector<int64_t>{-3, -3, 5, 7, -3}));
 }
 

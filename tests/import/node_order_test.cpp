@@ -1,4 +1,4 @@
-// Nodes in any order, as converters to float16 write them.
+// Nodes in any order: converters to float16 write models whose nodes are not sorted.
 #include "compiler/ops/op_def.h"
 #include "compiler/reference/interpreter.h"
 #include "tests/import/text_model.h"

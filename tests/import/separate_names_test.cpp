@@ -1,4 +1,4 @@
-// Dimensions with one name that the model does not need to be equal.
+// Dimensions that have the same name although the model does not require them to be equal.
 #include "tests/import/text_model.h"
 
 namespace gcg::test {
@@ -39,7 +39,7 @@ TEST(SeparateNames, DimensionsThatNeverMeetAreSeparated) {
   EXPECT_EQ(model.separated, (std::map<std::string, std::string>{{"n_1", "n"}}));
 }
 
-/// The caches of a decoder's layers never meet, but have the same length.
+/// The caches of a decoder's layers are never combined, but they have the same length, so they keep one name.
 TEST(SeparateNames, FourInputsThatAreDeclaredAlikeKeepTheirName) {
   std::string text;
   for (const char* name : {"x", "y", "u", "v"})
@@ -50,7 +50,7 @@ TEST(SeparateNames, FourInputsThatAreDeclaredAlikeKeepTheirName) {
   EXPECT_TRUE(model.separated.empty());
 }
 
-/// An If whose branches give op(x) and op(y).
+/// An If whose branches compute op(x) and op(y).
 std::string branches(const std::string& then_input, const std::string& else_input) {
   const auto branch = [](const std::string& name, const std::string& input) {
     return "attribute { name: '" + name + "' type: GRAPH g { name: '" + name + "' " + node("Exp", input, name) +

@@ -1,4 +1,4 @@
-// Initializers: every way to store elements, and data of a wrong size.
+// Initializers: all encodings of elements, and data of a wrong size.
 #include "tests/import/text_model.h"
 
 namespace gcg::test {

@@ -17,7 +17,7 @@ inline onnx::ModelProto parse_model(const std::string& text) {
   return model;
 }
 
-/// The model with IR version 8 and opset 17 around the fields of its graph; `rest` are fields of the model.
+/// A model with IR version 8 and opset 17. `graph`: fields of its graph; `rest`: further fields of the model.
 inline onnx::ModelProto graph_model(const std::string& graph, const std::string& rest = "") {
   return parse_model("ir_version: 8 opset_import { version: 17 } " + rest + " graph { name: 'g' " + graph + " }");
 }
@@ -39,7 +39,7 @@ inline std::string error_of(const onnx::ModelProto& model, const std::string& fo
   return {};
 }
 
-/// The rows with which the model is refused; empty if it is not, or for another reason.
+/// The unsupported nodes for which the model is refused; empty if it is accepted, or refused for another reason.
 inline std::vector<UnsupportedNode> unsupported_in(const onnx::ModelProto& model) {
   try {
     import_model(model);

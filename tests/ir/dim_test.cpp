@@ -72,12 +72,12 @@ TEST(Dim, EqualExpressionsShareTheirAtoms) {
 }
 
 TEST(Dim, ADivisorThatMayBeZeroHasNoBounds) {
-  // s % min(t,1) is 0 wherever it is defined.
+  // s % min(t,1) is 0 or undefined.
   EXPECT_EQ(floor_div(d("min(u,3) - 7"), d("s%min(t,1)")).upper_bound(), std::nullopt);
 }
 
-/// Bounds of sums of many nested quotients, maxima and minima take limited time, and evaluation computes shared terms
-/// once.
+/// Finding bounds of sums of many nested quotients, maxima and minima must take limited time. Evaluation must compute
+/// shared terms once.
 TEST(Dim, WorkOnLargeExpressionsIsBounded) {
   Dim x = d("s"), sum;
   for (int i = 0; i < 60; ++i) {
@@ -120,7 +120,7 @@ TEST(Dim, SubstituteSimplifiesAgain) {
   EXPECT_EQ(d("s//t").substitute({{"s", d("64*t")}}), Dim(64));
 }
 
-/// A random expression as a Dim and as a directly evaluated function. Throws on a division by zero.
+/// A random expression, both as a Dim and as a directly evaluated number. Throws on a division by zero.
 struct Random {
   std::mt19937 rng;
   SymbolValues values;

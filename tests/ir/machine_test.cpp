@@ -42,7 +42,7 @@ TEST(Machines, SmallGpusAreNotTakenForLargeOnes) {
   EXPECT_FALSE(machine_of(*find_target("sm_90")).shares_memory);
 }
 
-/// Measured on an H200: 7.5 TB/s from the L2 cache if all processors read, 60 bytes per clock for one.
+/// Measured on an H200: the L2 cache delivers 7.5 TB/s if all processors read, and 60 bytes per clock to a single one.
 TEST(Machines, ProcessorsShareTheL2Cache) {
   const Machine& h200 = machine_of(*find_target("sm_90a"));
   EXPECT_NEAR(h200.l2_share(h200.processors) * h200.processors * h200.gigahertz * 1e9, 7.5e12, 0.5e12);

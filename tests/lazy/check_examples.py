@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The examples of gart.lazy: a small GPT that is asked for prompts, and a network that grows while it trains."""
+"""The examples of gart.lazy: a small GPT that continues prompts, and a network that grows while it trains."""
 import os
 import re
 import subprocess

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gl.function: recorded once and called often; its refusals; gradients, files and threads."""
+"""gl.function: recording once and many calls, refusals, gradients, files and threads."""
 import os
 import subprocess
 import tempfile
@@ -76,7 +76,7 @@ class Functions(unittest.TestCase):
         @gl.function
         def inner(x):
             return gl.exp(x) * 0.25
-        early = inner(gl.ones(3))  # recorded before the other function, and inside it
+        early = inner(gl.ones(3))  # `inner` is recorded here, and again inside the other function
 
         @gl.function
         def outer(x):

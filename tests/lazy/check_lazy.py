@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gart.lazy from a program's view: the operators that run, compilations, errors with their line, threads, fork, saved files."""
+"""gart.lazy as a program sees it: the operators that run, compilations, errors with their line, threads, fork, saved files."""
 import gc
 import os
 import subprocess

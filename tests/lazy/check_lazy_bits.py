@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The bits of results: compiled code gives the same bits wherever the program asks for values. The interpreter gives the same bits
-for operators that round once, which docs/lazy.md lists."""
+"""The bits of results: compiled code gives the same bits wherever the program reads values. The interpreter gives the
+same bits for operators that round once, which docs/lazy.md lists."""
 import random
 import unittest
 
@@ -16,7 +16,7 @@ def operand(seed):
 
 
 def program(seed, cuts, shape):
-    """A chain of layers; the program asks for the values after the layers in `cuts`."""
+    """A chain of layers; the program reads the values after the layers in `cuts`."""
     chosen, numbers = random.Random(seed), np.random.default_rng(seed)
     y = old = gl.array(numbers.standard_normal(shape).astype(np.float32))
     w = gl.array((numbers.standard_normal((shape[1], shape[1])) * 0.2).astype(np.float32))

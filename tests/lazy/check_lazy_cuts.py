@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Random graphs give the same bits wherever the program asks for values: check_lazy_cuts.py [GRAPHS [FIRST]], by default 24. The
-graphs have transposed, reversed, joined and cut operands, long chains into sums, sums over any axes, softmax, norms and products:
-everything that changes memory layouts and fusion."""
+"""Random graphs give the same bits wherever the program reads values: check_lazy_cuts.py [GRAPHS [FIRST]], by default
+24. The graphs have transposed, reversed, joined and cut operands, sums over long chains and over any axes, softmax,
+norms and products, because these change memory layouts and fusion."""
 import random
 import sys
 
@@ -11,8 +11,8 @@ from lazy_case import gl
 
 
 def layers(values, chosen):
-    """Operators on the newest value, of two or three dimensions. Each records a few nodes, and the program may ask for any of
-    them."""
+    """Functions of the newest value, which has two or three dimensions. Each function records a few nodes, and the
+    program may read any of them."""
     y, old = values[-1], chosen.choice(values)
     axis, order = chosen.randrange(y.ndim), list(range(y.ndim))
     chosen.shuffle(order)
@@ -31,7 +31,7 @@ def layers(values, chosen):
 
 
 def program(seed, cuts):
-    """The last value of a chain of layers. The program asks for each value with probability `cuts`."""
+    """The last value of a chain of layers. The program reads each value with probability `cuts`."""
     chosen, asked, numbers = random.Random(seed), random.Random(seed + 1000003 * int(cuts * 100)), np.random.default_rng(seed)
     shape = chosen.choice([(24, 40), (3, 7), (50, 9), (5, 12, 33), (4, 3, 2), (2, 100, 6), (1, 70)])
     values = [gl.array(numbers.standard_normal(shape).astype(np.float32))]

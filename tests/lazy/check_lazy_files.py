@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Saves random functions with gl.save, with their own matrices, filters and numbers. The files must give the same bits as compiled
-code in this process: check_lazy_files.py [FUNCTIONS [FIRST]], by default 24; every third has convolutions."""
+"""Saves random functions, which contain matrices, filters and numbers, with gl.save. The files must give the same bits
+as compiled code in this process: check_lazy_files.py [FUNCTIONS [FIRST]], by default 24; every third function has
+convolutions."""
 import os
 import random
 import sys
@@ -14,7 +15,7 @@ import gart
 
 
 def steps_of(chosen, numbers, width):
-    """Functions on [rows, width], and the width of their results."""
+    """Yields functions that follow each other; the first one takes [rows, width]."""
     def array(*shape):
         return gl.array((numbers.standard_normal(shape) * (shape[0] ** -0.5 if len(shape) > 1 else 1)).astype(np.float32))
     for _ in range(chosen.randrange(2, 7)):
@@ -31,7 +32,7 @@ def steps_of(chosen, numbers, width):
 
 
 def convolutions_of(chosen, numbers, channels):
-    """Functions on [batch, channels, rows, columns]: all kinds of filters, strides and groups, and operators around them."""
+    """Yields functions on [batch, channels, rows, columns]: all kinds of filters, strides and groups, and operators around convolutions."""
     def array(*shape):
         return gl.array((numbers.standard_normal(shape) * (np.prod(shape[1:]) ** -0.5 if len(shape) > 1 else 1)).astype(np.float32))
     for _ in range(chosen.randrange(1, 4)):
@@ -53,7 +54,7 @@ def channels_of(x):
 
 
 def function_of(seed):
-    """Its input, and its steps."""
+    """The input of function `seed`, its steps, and a random boolean."""
     chosen, numbers = random.Random(seed), np.random.default_rng(seed)
     if seed % 3 == 2:
         shape = chosen.choice([(1, 4, 9, 11), (2, 16, 14, 14), (1, 24, 28, 20), (3, 64, 8, 8), (1, 64, 30, 30)])

@@ -47,7 +47,7 @@ gl.onnx.ScatterElements(M, gl.array([[0, 2, 1, 0]]), Y[0, :1]); gl.onnx.ScatterE
 gl.onnx.DepthToSpace(IMAGE, blocksize=2); gl.onnx.DepthToSpace(IMAGE, blocksize=2, mode="CRD"); gl.onnx.SpaceToDepth(IMAGE[:, :, :6], blocksize=2); gl.onnx.ReduceL1(X, [1]); gl.onnx.ReduceL2(X, [0, 2]); gl.onnx.ReduceSumSquare(X); gl.onnx.ReduceLogSum(P, [1]); gl.onnx.ReduceMax(X, [0]); gl.onnx.Hardmax(X) * X
 gl.onnx.Softplus(X); gl.onnx.CumSum(X, 1, exclusive=1); gl.onnx.CumSum(X, 1, reverse=1); gl.onnx.LogSoftmax(X); gl.onnx.LeakyRelu(X, alpha=0.2)
 """.replace("\n", ";")
-# Functions without a slope, without float results, or whose result does not depend on arrays.
+# Functions without a gradient or without float results, and functions whose result does not depend on arrays.
 WITHOUT = set("""all allclose any arange argmax argmin argsort argpartition argwhere array_equal array_equiv around astype ascontiguousarray bincount bitwise_and bitwise_invert
 bitwise_not bitwise_or bitwise_xor broadcast_shapes compress count_nonzero diag_indices digitize empty empty_like equal extract eye fix flatnonzero full full_like geomspace greater
 greater_equal histogram identity indices intersect1d invert isclose isfinite isin isinf isnan isneginf isposinf left_shift less less_equal logical_and logical_not logical_or
@@ -122,7 +122,7 @@ class Gradients(unittest.TestCase):
             try:
                 expected = jax.grad(loss)({n: jax.numpy.asarray(VALUES[n]) for n in names})
             except (AttributeError, TypeError, NotImplementedError, ValueError):
-                continue  # a form that jax lacks
+                continue  # jax does not have this function or this form
             compared += 1
             slopes, _ = ours(row)
             with self.subTest(row):

@@ -35,7 +35,7 @@ print(s["compiles"], s["disk_hits"])
 class Limits(unittest.TestCase):
     def test_eight_processes_share_a_cache(self):
         environment = {**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools", "python")}
-        for most in (1 << 30, 20000):  # memory for all values, and for hardly any
+        for most in (1 << 30, 20000):  # bytes: room for all values, then for hardly any
             with tempfile.TemporaryDirectory() as folder:
                 workers = [subprocess.Popen([sys.executable, "-c", WORKER, folder, str(most), str(seed)], env=environment, text=True,
                                             stdout=subprocess.PIPE, stderr=subprocess.PIPE) for seed in range(8)]

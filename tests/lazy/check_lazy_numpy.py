@@ -18,7 +18,7 @@ D = A.astype(np.float64)
 N = np.where(R.random((3, 4, 5)) < 0.2, np.nan, A).astype(np.float32)
 E = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5], np.float32)
 S, Q = np.sort(V), R.standard_normal((2, 3)).astype(np.float32)
-# The text of a row is a program for NumPy and for ours: xp is the module.
+# A row is the text of a program for NumPy and for gart.lazy; xp is the module.
 ROWS = """
 A + 1.5; 2 - A; A * 3; A / 2; A // 0.5; A % 0.75; -A; +A; abs(A); A ** 2; A ** 3; P ** 0.5; P ** -1.5; A ** 2.0; I ** 2; J ** J; 2 ** J; 2.0 ** A; A @ B.swapaxes(1, 2)
 I + 1; I // 4; I % 4; I // -4; I % -4; I / 4; I * 0.5; I & 6; I | 6; I ^ 6; ~I; I << 2; I >> 1; U << 1; U >> 2; U + 100; I + U; U * U; divmod(I, 4)[0]; divmod(A, 0.5)[1]

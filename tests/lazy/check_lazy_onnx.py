@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ONNX's operators by name: check_lazy_onnx.py [EVERY], by default 1. Takes every EVERYth one-node case of the ONNX backend suite,
+"""ONNX's operators by name: check_lazy_onnx.py [EVERY], by default 1. Runs every EVERYth one-node case of the ONNX backend suite,
 calls gl.onnx.NAME(operands, attributes) and compares by the suite's own rules. Each refusal must have a reason that the documents
 give."""
 import collections
@@ -16,7 +16,7 @@ import conformance_cases
 
 # The reasons for refusals, in the words of the message: docs/lazy.md and docs/operators.md contain each.
 REASONS = {"the result's size depends on data": "depend on data", "for training": "training", "element types": "(no arrays of|element type .* not supported)"}
-# Operators on sequences and graphs (only models have them), on texts and on image files.
+# Operators that gart.lazy does not have: those on sequences and subgraphs, on strings and on image files.
 OTHERS = {"If", "Loop", "Scan", "SequenceMap", "Optional", "OptionalGetElement", "OptionalHasElement", "StringConcat", "StringNormalizer", "StringSplit",
           "RegexFullMatch", "ImageDecoder"}
 

@@ -207,7 +207,7 @@ def leaves(value, out):
 
 
 def narrowed(dtype, given):
-    """Where NumPy converts other types to float64, the result is float32 here."""
+    """The type of our result: float32 where NumPy converts other types to float64."""
     return np.dtype(np.float32) if dtype == np.float64 and np.float64 not in given else dtype
 
 
@@ -247,7 +247,7 @@ class Families(unittest.TestCase):
               "heaviside logical_and").split()
     OF_ONE = ("abs sqrt exp floor ceil rint trunc square invert logical_not sin isnan sum mean prod max argmax cumsum std sort any median log1p cbrt negative "
               "deg2rad nan_to_num ptp count_nonzero").split()
-    # Booleans: NumPy gives int8 for them, or refuses them. Here a square has numbers as results, and rounding changes nothing.
+    # For booleans, NumPy returns int8 or refuses them. In gart.lazy a square is a number, and rounding changes nothing.
     OTHERWISE = {("power", np.bool_), ("square", np.bool_), ("floor", np.bool_), ("ceil", np.bool_)}
     EDGES = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 3.4e38, 1, -1, 0.5, 2.5, -2.5, 88.8, -104, 0.7, 7.1], np.float32)
 

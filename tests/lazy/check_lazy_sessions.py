@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""gart.lazy in interactive use: a REPL, a debugger, a network that is changed between two values; the output of stats and explain;
-files that run without the compiler."""
+"""gart.lazy in interactive use: a REPL, a debugger, and a network that changes between two values. Also the output of
+stats and explain, and files that run without the compiler."""
 import os
 import subprocess
 import sys

@@ -123,7 +123,8 @@ class Values(unittest.TestCase):
         np.testing.assert_array_equal(x.numpy(), gl.random.uniform(gl.random.key(7), (1000,)).numpy())
         a, b = gl.random.split(key)
         self.assertNotEqual(gl.random.uniform(a).item(), gl.random.uniform(b).item())
-        # Splitting a known key records nothing, so a loop's keys do not make a growing graph. In a function it is recorded, and gives the same keys.
+        # Splitting a known key does not record a node, so a loop's keys do not make a growing graph. In a function the split is recorded, and gives the same
+        # keys.
         recorded = gl.function(lambda k: [gl.random.split(k, 3)[2], gl.random.fold_in(k, 5)])(key)
         before = gl.stats()["nodes_recorded"]
         now = gl.random.split(key, 3)[2]

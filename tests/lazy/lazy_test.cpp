@@ -85,7 +85,8 @@ TEST_F(Lazy, OnlyWhatIsNeededRuns) {
   EXPECT_FALSE(g.is_ready());
 }
 
-/// Otherwise other threads would wait for the compiler meanwhile.
+/// Compiling a function must not change the deterministic setting, because other threads would then wait for the
+/// compiler.
 TEST_F(Lazy, CompilingAFunctionChangesNoSetting) {
   const Array x = numbers({1, 2});
   std::atomic<bool> over = false;
@@ -198,7 +199,7 @@ TEST_F(Lazy, AMillionNodesInARowAndBack) {
   EXPECT_GT(first(y), 0);
   Array z = numbers({1});
   for (int i = 0; i < 1000000; ++i) z = record(tanh_op(), z);
-  z = {};  // freed without having run
+  z = {};  // the nodes are freed without a run
 }
 
 TEST_F(Lazy, DoublingAThousandTimes) {
@@ -230,7 +231,7 @@ double seconds(Body body) {
 
 TEST_F(Lazy, CuttingIsLinear) {
   const Array small = long_sum(100000), large = long_sum(200000);
-  Cut cut;  // keeps its memory, like the engine's
+  Cut cut;  // this Cut keeps its memory between calls, as in the engine
   double once = 1e9, twice = 1e9;
   for (int round = 0; round < 15; ++round)
     for (const Array* a : {&small, &large}) {
@@ -240,7 +241,8 @@ TEST_F(Lazy, CuttingIsLinear) {
       EXPECT_EQ(cut.runs, a == &small ? 100000U : 200000U);
     }
   RecordProperty("ratio", std::to_string(twice / once));
-  // On small machines, caches make the larger graph more expensive per node. The test is about a factor of two.
+  // A linear cut takes twice as long. On machines with small caches, the larger graph is more expensive per node, so
+  // the limit is 3.
   EXPECT_LT(twice, 3.0 * once) << once << " s, " << twice << " s";
 }
 
@@ -278,7 +280,8 @@ TEST_F(Lazy, RecordingsAreRecordedAgain) {
   EXPECT_THROW(Recording(late, captures), Failure);
 }
 
-/// [rows, 80] by [80, 64] or by the transpose of [64, 80], then its sum, so that every element matters.
+/// Multiplies [rows, 80] by [80, 64] or by the transpose of [64, 80]. Returns the sum of the result, so that every
+/// element matters.
 double product(const Array& x, const Array& w, bool transposed) {
   static const Operator matmul = Operator::make("MatMul", "xx");
   static const Operator transpose = Operator::make("Transpose", "x", {{"perm", std::vector<int64_t>{1, 0}}});
@@ -306,7 +309,7 @@ TEST_F(Lazy, AMatrixThatStaysIsReadPacked) {
     }
     EXPECT_NE(explain().back().find("1 matrix of a graph stays the same"), std::string::npos) << explain().back();
     EXPECT_EQ(stats().bytes_live - bytes, 4 * (80 * 64 + 2 * 80 * 48)) << "the matrix, and two panels of 48 columns";
-    std::vector<float> others(numbers.rbegin(), numbers.rend());  // another matrix of the same type is another weight
+    std::vector<float> others(numbers.rbegin(), numbers.rend());  // a matrix of the same type with other elements
     const Array v(DType::f32, w.shape(), others.data());
     EXPECT_GT(std::abs(product(x, v, transposed) - expected), 0.1);
   }
@@ -343,7 +346,7 @@ TEST_F(Lazy, FailuresNameTheirSource) {
   }
 }
 
-// A graph is compiled once, even if the program asks for it again and again before the compiler starts.
+// A graph is compiled once, even if the program requests it many times before the compiler starts.
 TEST_F(Lazy, NoGraphIsCompiledTwice) {
   constexpr int kGraphs = 60;
   const Array x = numbers({0.5F, 1});

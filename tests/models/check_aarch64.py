@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Models on aarch64, which qemu-user emulates: the cross-built gart-run gives what onnxruntime gives, at every level of the target.
+"""Models on aarch64, which qemu-user emulates: the cross-built gart-run gives onnxruntime's results, at every level of the target.
 
   check_aarch64.py BUILD [MODEL...]      BUILD: the folder of the preset aarch64; MODEL: of small_models.py, or FILE.onnx[:NAME=VALUE...]
 """
@@ -18,7 +18,8 @@ import small_models
 from model_check import SKIP, Reference, compile_model, relative_error, tool
 
 SYSTEM = "/usr/aarch64-linux-gnu"
-# CPUs of qemu, and the target that each one runs: NEON alone; dot products; all that qemu knows.
+# CPUs of qemu, and the target that each one runs: only NEON, with dot products, and with all features that qemu
+# emulates.
 LEVELS = {"cortex-a72": "aarch64", "neoverse-n1": "aarch64-dotprod", "max": "aarch64-i8mm"}
 TARGETS = ",".join(LEVELS.values())
 QUANTIZED = ("mlp", "mini_resnet")
@@ -70,7 +71,7 @@ def check_outputs(emulator, name, path, artifact, feeds, tolerance):
 
 
 def lacking_instructions(path):
-    """An instruction that the code for a target lacks; empty if there is none."""
+    """An instruction that is missing in the code for a target; empty if none is missing."""
     for target, instruction in {"aarch64-dotprod": "sdot", "aarch64-i8mm": "usdot"}.items():
         done = subprocess.run([tool(), "compile", path, "-o", os.devnull, "--target", target, "--print-code"], capture_output=True, text=True)
         if f"\t{instruction}\t" not in done.stdout:
@@ -91,13 +92,13 @@ def check_small(emulator, name, quantized):
     if quantized and (lacking := lacking_instructions(path)):
         return [f"{name} in bytes: no {lacking}"]
     feeds = small_models.make_feeds(model, sizes[0])
-    # One quantum more or less in a byte of a hidden layer.
+    # For bytes, a value of a hidden layer may differ by one quantum.
     tolerance = check_quantized.TOLERANCE if quantized else 1e-4
     return check_outputs(emulator, name + (" in bytes" if quantized else ""), path, artifact, feeds, tolerance)
 
 
 def check_file(emulator, path, *options):
-    """A model with golden vectors, which this machine's CPU computes with other code."""
+    """Checks a model whose golden vectors this machine's CPU has computed with other code."""
     artifact = compile_model(path, os.path.join(emulator.folder, "model.gart"), "--target", TARGETS, "--golden", *options)
     problems = []
     for cpu in LEVELS:
@@ -113,7 +114,7 @@ def check_file(emulator, path, *options):
 
 
 def check_golden_finds_errors(emulator):
-    """A tolerance that no sum in another order meets."""
+    """Checks with a tolerance that is too small for sums in another order; the check must fail."""
     try:
         emulator("max", "check", os.path.join(emulator.folder, "model.gart"), "--run", "--rtol", "1e-12", "--atol", "1e-12")
     except RuntimeError as error:

@@ -15,7 +15,7 @@ import gart
 HEADER = '<ir_version: 8, opset_import: ["": 16]>\n'
 ROW = 16
 
-# Collects rows of a scan output; the loop ends by its condition.
+# A loop that collects rows in a scan output and ends by its condition.
 UNTIL = HEADER + """m (int64 n, float[16] x) => (float[r,16] y) {
   yes = Constant<value = bool {1}>()
   one = Constant<value_int = 1>()

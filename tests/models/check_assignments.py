@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Assigns nodes of small models to two devices at random; the results must equal those of the whole model. check_assignments.py [NAME...] [--assignments N] [--first SEED]
 
-The models are those of small_sequences.py (appending loops, growing values, extents known only at run time) and those of small_models.py with control flow; check_fleet.py tests the others. Nodes are assigned to two pools of CPU cores: one by one, in runs of neighbours, or a single node apart from all others. The rules of the cut are random, too. Parts must give the results of the whole model, within rounding, because fusion may differ. This holds for all sizes in turn, and again for the first. A run must fail if the whole model fails, with the same message. NAME: patterns of models.
+The models are those of small_sequences.py (appending loops, growing values, extents known only at run time) and those of small_models.py with control flow;
+check_fleet.py tests the others. Nodes are assigned to two pools of CPU cores: one by one, in runs of neighbours, or a single node apart from all others. The
+rules of the cut are random, too. Parts must give the results of the whole model, within rounding, because fusion may differ. The models run at all sizes in
+turn, and again at the first one. A run must fail if the whole model fails, with the same message. NAME: patterns of models.
 """
 import argparse
 import fnmatch
@@ -27,7 +30,7 @@ RULES = ("support", "fewest", "support,chains", "support,chains,stages", "suppor
 
 
 def models():
-    """name -> (model, feeds per run, feeds with which a run must fail, with words of its message)"""
+    """name -> (model, feeds per run, [(feeds with which a run must fail, words of the message)])"""
     for name in CONTROL_FLOW:
         make, sizes = small_models.MODELS[name]
         yield name, lambda make=make, sizes=sizes: (model := make(), [small_models.make_feeds(model, s) for s in sizes], [])
@@ -37,7 +40,7 @@ def models():
 
 def from_text(text, sizes, failing):
     model = onnx.parser.parse_model(text)
-    for node in model.graph.node:  # the parser drops an omitted last input
+    for node in model.graph.node:  # the parser drops a last input that is omitted
         if node.op_type == "Loop" and len(node.input) == 1:
             node.input.append("")
     return (model, [feeds_of(model, size, seed) for seed, size in enumerate(sizes)],
@@ -86,7 +89,7 @@ def compare(whole, parts, runs, failing):
 
 
 def check(folder, fleet_path, made, seeds):
-    """The largest number of groups in any assignment."""
+    """Returns the largest number of groups in any assignment."""
     import gart
     import gart.fleet
     model, runs, failing = made

@@ -1,5 +1,5 @@
-"""Compares with onnxruntime: extents that meet in a broadcast, equal in some runs and 1 in others; and dimensions with one name
-that differ in a run."""
+"""Compares with onnxruntime: broadcasts of symbolic extents that are equal in some runs and 1 in others, and dimensions
+that have one name but different sizes in a run."""
 import itertools
 import os
 import sys
@@ -18,7 +18,7 @@ HEADER = '<ir_version: 10, opset_import: ["": 20]>\n'
 
 
 def pairs(*names, equal=5, least=1):
-    """All combinations of 1 and one greater size for these symbols."""
+    """All combinations of the sizes `least` and `equal` for these symbols."""
     return [dict(zip(names, sizes)) for sizes in itertools.product((least, equal), repeat=len(names))]
 
 
@@ -47,7 +47,7 @@ MODELS = {
        t = Add(x, z) y = LayerNormalization<axis = -1>(t, g, b) }""", pairs("n", "m", "s", "t", equal=3)),
     "image": ("""(float[n,3,8,8] x, float[m,3,8,8] z, float[4,3,3,3] w) => (float[p,4,8,8] y) { t = Mul(x, z) y = Conv<pads = [1,1,1,1]>(t, w) }""",
               pairs("n", "m", equal=2)),
-    # One name for two dimensions that never meet.
+    # One name for two dimensions that are never combined.
     "strangers": ("""(float[b,n] x, float[b,n] mask) => (float[b] y) { axes = Constant<value_ints = [1]>() s = ReduceSum<keepdims = 0>(x, axes)
        t = ReduceSum<keepdims = 0>(mask, axes) y = Add(s, t) }""", [{"b": 2, "n": (5, 5)}, {"b": 2, "n": (5, 9)}]),
     # A decoder with and without its past: the input of the other branch has different extents.
@@ -68,7 +68,7 @@ REFUSED = {
 
 
 def feeds(model, sizes, random):
-    """One input per name; if a symbol has a tuple of sizes, each input that names the symbol takes the next one."""
+    """Arrays for all inputs. If a symbol has a tuple of sizes, each input that names the symbol takes the next size."""
     seen, values = {}, {}
     for info in model.graph.input:
         shape = []
@@ -102,7 +102,7 @@ def check(name, folder, random):
     onnx.save(model, path)
     compile_model(path, artifact)
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4  # the tool warns about names
+    options.log_severity_level = 4  # hides onnxruntime's warnings about names
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     outputs = [o.name for o in session.get_outputs()]
     failures = []

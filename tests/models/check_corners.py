@@ -1,4 +1,4 @@
-"""Corners where other engines were reported to be wrong, or to disagree: each model agrees with onnxruntime, with inputs given and as constants."""
+"""Corner cases in which other engines are reported to be wrong or to disagree. Each model must agree with onnxruntime, with its inputs fed and as constants."""
 import os
 import sys
 import tempfile
@@ -19,7 +19,7 @@ def models():
     random = np.random.default_rng(0)
     floats = lambda *shape: random.standard_normal(shape).astype(np.float32)
     scalar = lambda x: np.array(x, np.float32)
-    # Infinite weights would turn sums of either sign into inf - inf.
+    # Folding an infinite factor into the weights would turn sums of terms of both signs into inf - inf.
     yield "an infinite factor after Conv", [NODE("Conv", ["x", "w"], ["c"]), NODE("Mul", ["c", "k"], ["y"])], {"x": floats(1, 3, 6, 6)}, \
         {"w": floats(3, 3, 3, 3), "k": scalar(np.inf)}, ["y"], 13
     yield "an infinite factor of a channel", [NODE("Conv", ["x", "w"], ["c"]), NODE("Mul", ["c", "k"], ["y"])], {"x": floats(1, 3, 6, 6)}, \
@@ -42,7 +42,7 @@ def models():
     # The length is computed in f64: 1.1 - 0.1 is 1 in f32, and the range would have 10 elements.
     for ends in ((0.1, 1.1, 0.1), (1.1, 0.1, -0.1), (0, 0.3, 0.1)):
         yield f"Range of {ends}", [NODE("Range", ["a", "b", "c"], ["y"])], dict(zip("abc", map(scalar, ends))), {}, ["y"], 13
-    # A factor of 0 keeps NaN and turns infinities into it.
+    # A factor of 0 keeps NaN and turns infinities into NaN.
     yield "a factor of 0", [NODE("Mul", ["x", "z"], ["y"])], {"x": np.array([np.nan, 1, np.inf, -1], np.float32)}, {"z": scalar(0)}, ["y"], 13
     yield "x - (x + 1)", [NODE("Add", ["x", "o"], ["a"]), NODE("Sub", ["x", "a"], ["y"])], {"x": floats(3)}, {"o": scalar(1)}, ["y"], 13
     for op in ("Sub", "Div", "Equal"):
@@ -66,7 +66,7 @@ def models():
         {"x": floats(1, 2, 4, 6)}, {}, ["y", "k"], 12
     yield "no rows, then zeros kept", [NODE("Reshape", ["x", "s"], ["m"]), NODE("Reshape", ["m", "t"], ["y"], allowzero=1)], \
         {"x": np.zeros((0, 8, 2), np.float32)}, {"s": np.array([4, 2, -1]), "t": np.array([0, 0, 4])}, ["y"], 18
-    # Parts that nothing reads count, too.
+    # Unread outputs count as parts of the Split, too.
     yield "Split with an unread last part", [NODE("Split", ["x"], ["y", ""], axis=1)], {"x": floats(1, 8)}, {}, ["y"], 13
     yield "Split by sizes with unread parts", [NODE("Split", ["x", "s"], ["", "y", ""], axis=1)], {"x": floats(1, 8)}, {"s": np.array([3, 4, 1])}, ["y"], 13
     for mode in ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"):
@@ -83,7 +83,8 @@ def model(nodes, inputs, constants, outputs, opset):
 
 
 def expected(proto, inputs):
-    """onnxruntime without its optimizer; ONNX's reference where that crashes (a Split whose parts are unread) or is not exact (products of i64)."""
+    """The results of onnxruntime without its optimizer. Where onnxruntime crashes (a Split whose parts are unread) or is not exact (products of i64), those of
+    ONNX's reference."""
     if proto.graph.node[0].op_type in ("Split", "ReduceProd"):
         from onnx.reference import ReferenceEvaluator
         return ReferenceEvaluator(proto).run(None, inputs)
@@ -94,7 +95,7 @@ def expected(proto, inputs):
 
 
 def unknown_category(folder):
-    """zeros=0 asks for an error."""
+    """With zeros=0, an unknown category must cause an error."""
     import gart
     for zeros in (0, 1):
         node = NODE("OneHotEncoder", ["x"], ["y"], domain="ai.onnx.ml", cats_int64s=[1, 2, 3], zeros=zeros)

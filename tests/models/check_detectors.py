@@ -42,7 +42,7 @@ IMAGE = (3, 96, 128)
 
 
 def spread(model, image):
-    """Makes every layer's output of unit deviation, with biases of a tenth of that."""
+    """Scales every layer so that its output has a standard deviation of 1 and its biases have 0.1."""
     handles = []
 
     def scale(layer, inputs, output):
@@ -60,7 +60,7 @@ def spread(model, image):
         model([image])
     for handle in handles:
         handle.remove()
-    # Boxes that keep roughly the size of their anchors.
+    # Box regressions are made small, so that boxes keep roughly the size of their anchors.
     for name, layer in model.named_modules():
         if isinstance(layer, (torch.nn.Conv2d, torch.nn.Linear)) and ("bbox" in name or "regression" in name):
             layer.weight.data *= 0.2

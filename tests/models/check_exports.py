@@ -3,7 +3,9 @@
 
   check_exports.py [--envs DIR] [--python FAMILY=PYTHON ...] [FAMILY...]        FAMILY: torchvision, sklearn, keras; or trees
 
-Each family has a virtual environment of its own in DIR, because the exporters need different versions of onnx. If it is missing, it is created with the packages in exports/FAMILY.txt (about 2 GB in all, from PyPI). --python names an interpreter that has them. `trees` only runs if it is named: it times scikit-learn's trees and fails if onnxruntime is faster at a batch of 1 or of 1024. It needs a machine without other load. The last line is `N passed, N failed`.
+Each family has a virtual environment of its own in DIR, because the exporters need different versions of onnx. If it is missing, it is created with the
+packages in exports/FAMILY.txt (about 2 GB in all, from PyPI). --python names an interpreter that has them. `trees` runs only if it is named. It times
+scikit-learn's trees, fails if onnxruntime is faster at a batch of 1 or of 1024, and needs a machine without other load. The last line is `N passed, N failed`.
 """
 import argparse
 import os
@@ -32,7 +34,7 @@ def environment(family, folder):
 
 
 def check(family, python):
-    """(passed, failed); a family whose script ends without counts is one failure."""
+    """(passed, failed). A family whose script ends without counts is one failure."""
     print(f"-- {family}", flush=True)
     script, *options = {**FAMILIES, **TIMED}[family]
     done = subprocess.Popen([python, os.path.join(HERE, script), *options], stdout=subprocess.PIPE, text=True)

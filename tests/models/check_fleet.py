@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """Runs small models on fleets. The results must equal those of the whole model, and have the same bits for every placement of the groups. check_fleet.py [NAME...]
 
-Each model is compiled for fleets of CPU pools: one that denies operators to an accelerator, one of three equal pools cut for
-pipelines. The parts' results must equal the whole model's for both sizes of its inputs, within rounding, because fusion may differ. They must be equal in every bit for every placement that `place` finds as pools become faster and slower. NAME: patterns of models.
+Each model is compiled for two fleets of CPU pools: one that denies operators to an accelerator, and one of three equal
+pools whose cut suits pipelines. The parts' results must equal the whole model's for both sizes of its inputs, within
+rounding, because fusion may differ. They must have the same bits for every placement that `place` finds when pools
+become faster and slower. NAME: patterns of models.
 """
 import fnmatch
 import json

@@ -1,6 +1,6 @@
-"""Functions that are composed of others, in ranges where cancellation could lose digits. Results are within 4 units in the last
-place of the exact value, over the whole range of f32 and f64, on every target that this machine runs. Results whose exponentials
-are subnormal may be 0."""
+"""Functions that are composed of other functions, in ranges where cancellation could lose digits. On every target that
+this machine runs, results must be within 4 units in the last place of the exact value, over the whole range of f32 and
+f64. Results whose exponentials are subnormal may be 0."""
 import os
 import sys
 import tempfile
@@ -45,7 +45,7 @@ FUNCTIONS = {
 
 
 def arguments(dtype, rng):
-    """Both signs, random digits at every exponent from 2^-60 to 2^8, and whole numbers around 0."""
+    """Numbers of both signs with random digits at every exponent from -60 to 7, and whole numbers around 0."""
     exponents = np.repeat(np.arange(-60, 8), 200)
     sizes = np.exp2(exponents) * rng.uniform(1, 2, exponents.shape)
     return np.concatenate([sizes, -sizes, np.arange(-700, 100)]).astype(dtype)

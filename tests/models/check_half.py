@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Models exported in f16 and bf16: their contractions use the same kernels as the f32 model, and the results agree with it.
+"""Models exported in f16 and bf16: their contractions use the same kernels as the f32 model, and the results agree with the f32 model's.
 
   check_half.py [MODEL...]      of tests/models/small_models.py
 """
@@ -21,7 +21,7 @@ CONTRACTIONS = ("matmul", "conv", "gemm")
 
 
 def halved(model, half):
-    """The model with all f32 converted to 16 bits, and the same rounded model in f32."""
+    """The model with all f32 converted to 16 bits, and a model in f32 with the same rounded weights."""
     import ml_dtypes
     narrow = {TensorProto.FLOAT16: np.float16, TensorProto.BFLOAT16: ml_dtypes.bfloat16}[half]
     small, rounded = onnx.ModelProto(), onnx.ModelProto()

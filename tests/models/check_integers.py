@@ -1,8 +1,8 @@
 """Quantised operators compute exact integer arithmetic on every target that this machine runs. A table has every operator with 8-bit weights, for all zero points, signs and columns; random nodes follow, with frequent extreme values.
 
   check_integers.py [--random NODES] [--runs R] [--seed N] [--seconds S] [--targets T,..]
-The table, then NODES random nodes, or as many as S seconds allow. A compiled node counts once for each of its R runs, which have inputs of their own:
-compiling it takes a hundred times as long as a run.
+Checks the table, then NODES random nodes, or as many as S seconds allow. A compiled node counts once for each of its R
+runs, because compiling takes a hundred times as long as a run. Each run has its own inputs.
 """
 import argparse
 import os
@@ -17,7 +17,8 @@ import integer_nodes
 import model_check
 from integer_nodes import Net, OF_IMAGES, OF_MATRICES, Operands
 
-# By pairs of 16-bit integers, and by VNNI groups of bytes. AVX-512 without VNNI works like AVX2.
+# The first target multiplies pairs of 16-bit integers, the second one VNNI groups of bytes. AVX-512 without VNNI works
+# like AVX2.
 TARGETS = "x86-64-v3,x86-64-v4-vnni"
 NODES_OF_A_MODEL = 48
 
@@ -59,7 +60,7 @@ def zero_points(dtype):
 
 
 def table(rng, runs):
-    """Every operator by zero points of the weights, signs, and per column; convolutions dense, depthwise and in groups."""
+    """Yields every operator with all zero points and signs, with one zero point and with one per column; dense, depthwise and grouped convolutions."""
     for a_type in (np.uint8, np.int8):
         for w_type in (np.uint8, np.int8):
             choices = [None] + [np.array(z, w_type) for z in zero_points(w_type)] + [np.resize(np.array(zero_points(w_type), w_type), 20)]
@@ -80,7 +81,7 @@ def table(rng, runs):
 
 
 def random_operands(rng, shape, name, runs):
-    """A convolution if `shape` has seven numbers."""
+    """Random operands of these extents; of a convolution if `shape` has seven numbers."""
     a_type = np.uint8 if name == "dynamic" else rng.choice([np.uint8, np.int8])
     w_type = rng.choice([np.uint8, np.int8])
     columns = shape[1] if len(shape) == 7 else shape[2]
@@ -106,7 +107,7 @@ def random_model(rng, runs):
     image = rng.random() < 0.4
     forms = OF_IMAGES if image else OF_MATRICES
     name = rng.choice(list(forms))
-    # Floats hold sums of 258 products; integers hold any.
+    # Sums of up to 258 products are exact in floats; integer results have no such limit.
     deepest = 250 if name != "integer" else int(rng.choice([16, 250, 2000]))
     if image:
         group, kernel = int(rng.choice([1, 1, 2, 8])), int(rng.choice([1, 2, 3]))
@@ -143,7 +144,7 @@ def failures(net, folder, targets):
 
 
 def nets(options):
-    """Models: first the table's nodes, up to NODES_OF_A_MODEL in each; then random ones."""
+    """Yields models: first those of the table's nodes, up to NODES_OF_A_MODEL in each, then those of random nodes."""
     rng = np.random.default_rng(options.seed)
     net = Net()
     for make, operands in table(rng, 2):
@@ -160,7 +161,7 @@ def nets(options):
 
 
 class Progress:
-    """A line every ten seconds."""
+    """Prints a line every ten seconds."""
 
     def __init__(self, of):
         self.of, self.done, self.begin, self.told = of, 0, None, time.monotonic()

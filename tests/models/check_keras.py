@@ -106,7 +106,7 @@ def export(name, path):
     x = tf.keras.Input((12,), dtype="int32") if words else tf.keras.Input(shape)
     model = tf.keras.Model(x, make(x))
     random = np.random.default_rng(0)
-    for weight in model.weights:  # statistics of normalisations too
+    for weight in model.weights:  # including the statistics of normalisations
         weight.assign(random.uniform(0.5, 1.5, weight.shape) if "moving_variance" in weight.path else random.normal(0, 0.2, weight.shape))
     signature = [tf.TensorSpec((None, *x.shape[1:]), x.dtype, name="x")]
     function = tf.function(lambda x: tf.identity(model(x, training=False), name="y"), input_signature=signature)

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Language models as their exporters write them (language/make_export.py), compiled and compared with onnxruntime.
+"""Exports language models with several exporters (language/make_export.py), compiles them and compares them with
+onnxruntime.
 
   check_language_models.py [--envs DIR] [--python ENV=PYTHON ...] [--work DIR] [CASE...]        CASE may have * and ?
 
-Each case generates 40 tokens after a prompt of 7. The tokens must be those of onnxruntime's f32, except where two logits are so close that
-onnxruntime's own error decides. The logits' largest error is at most onnxruntime's own for the same export, where its accuracy_level lets it
-round, or 1e-5 of the largest logit. The environments (`language`, `language_optimum`: exports/ENV.txt, about 6 GB from PyPI) are made in
-DIR if they are missing; without a network the check is skipped. The last line is `N passed, N failed`."""
+Each case generates 40 tokens after a prompt of 7. The tokens must be those of onnxruntime in f32, except where two
+logits are so close that onnxruntime's own error decides. The logits' largest error must be at most 1e-5 of the largest
+logit, or onnxruntime's own error if the export's accuracy_level lets onnxruntime round. The environments (`language`,
+`language_optimum`: exports/ENV.txt, about 6 GB from PyPI) are made in DIR if they are missing; without a network the
+check is skipped. The last line is `N passed, N failed`."""
 import argparse
 import fnmatch
 import json
@@ -33,7 +35,7 @@ TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(int
 
 
 class Engine:
-    """onnxruntime, which is fed its own caches."""
+    """Runs a model in onnxruntime and feeds it with its own caches."""
 
     def __init__(self, path):
         options = onnxruntime.SessionOptions()
@@ -45,12 +47,12 @@ class Engine:
         self.length = 0
 
     def first(self, value):
-        opened = {0: 1, 3: self.width}  # the batch, and the width of a head, which genai leaves open
+        opened = {0: 1, 3: self.width}  # extents that genai leaves open: the batch and the width of a head
         extents = [extent if isinstance(extent, int) else opened.get(axis, 0) for axis, extent in enumerate(value.shape)]
         return np.zeros(extents, TYPES[value.type])
 
     def logits(self, ids):
-        """Those of the last id, behind all ids of earlier calls."""
+        """Feeds `ids` after those of earlier calls, and returns the logits of the last id."""
         total = self.length + len(ids)
         feeds = dict(self.states)
         for value in self.session.get_inputs():
@@ -80,7 +82,8 @@ def own_input(name, ids, length):
 
 
 def with_exact_products(path):
-    """The model in which onnxruntime computes MatMulNBits in f32; None if it does so anyhow."""
+    """A copy of the model in which onnxruntime computes MatMulNBits in f32; None if the model itself makes onnxruntime
+    do so."""
     model = onnx.load(path, load_external_data=False)
     rounded = [(node, a) for node in model.graph.node for a in node.attribute if a.name == "accuracy_level" and a.i > 1]
     for _, attribute in rounded:
@@ -93,7 +96,7 @@ def with_exact_products(path):
 
 
 def greedy(engine):
-    """The tokens, and the logits that each was chosen from."""
+    """The tokens, and for each token the logits from which it was chosen."""
     ids, tokens, rows = PROMPT, [], []
     while len(tokens) < COUNT:
         rows.append(engine.logits(ids))
@@ -103,7 +106,7 @@ def greedy(engine):
 
 
 def forced(logits, tokens):
-    """The logits after the same tokens."""
+    """The logits at each step if the model reads the given tokens."""
     return [logits(ids) for ids in [PROMPT] + [[token] for token in tokens[:-1]]]
 
 
@@ -124,14 +127,14 @@ def own_logits(artifact, inputs):
 
 
 def compare(folder):
-    """A sentence with the errors. Raises AssertionError with the fault."""
+    """Returns a sentence with the errors. Raises AssertionError with the fault."""
     path, artifact = os.path.join(folder, "model.onnx"), os.path.join(folder, "model.gart")
     done = subprocess.run([os.environ["GCC_GRAPH"], "compile", path, "-o", artifact, "--generate", "-q"], capture_output=True, text=True)
     assert done.returncode == 0, "refused: " + done.stderr.strip()
     rounding = Engine(path)
     exact_path = with_exact_products(path)
     tokens, exact = greedy(Engine(exact_path) if exact_path else rounding)
-    mixed = [int(token) for token in np.random.default_rng(3).integers(4, 2000, COUNT)]  # a model may repeat one token
+    mixed = [int(token) for token in np.random.default_rng(3).integers(4, 2000, COUNT)]  # random tokens, because a model may repeat one token
     right = forced(Engine(exact_path or path).logits, mixed)
     allowed = max(LEAST, largest_error(forced(Engine(path).logits, mixed), right)) if exact_path else LEAST
     inputs = [i.name for i in rounding.session.get_inputs() if not i.name.startswith("past")]
@@ -158,7 +161,7 @@ def check_tokens(got, want, exact, allowed, options):
             continue
         gap = float((exact[at][b] - exact[at][a]) / np.abs(exact[at]).max())
         assert gap <= 2 * allowed, f"{options}: token {at} is {a}, not {b}, whose logit is larger by {gap:.1e} of the largest"
-        return  # a tie: what follows may differ
+        return  # a tie: all later tokens may differ
 
 
 def check(case, python, work):

@@ -1,4 +1,4 @@
-"""Compares operators of com.microsoft with onnxruntime, which defines them; also small networks as its optimiser writes them.
+"""Compares operators of com.microsoft with onnxruntime, which defines them. Also compares small networks that onnxruntime's optimiser has rewritten.
 Arguments: names of operators or networks, to check only these."""
 import os
 import sys
@@ -29,7 +29,7 @@ def i8(*shape):
 
 
 def weights8(*shape):
-    """7 bits: without VNNI, onnxruntime adds pairs of 8-bit products in 16 bits, which larger weights would saturate."""
+    """Weights of 7 bits: without VNNI, onnxruntime adds pairs of 8-bit products in 16 bits, and larger weights would saturate these sums."""
     return random.integers(-64, 64, shape).astype(np.int8)
 
 
@@ -240,7 +240,7 @@ def decoders():
 
 
 def optimised(name, level, folder):
-    """One row: the network as onnxruntime's optimiser writes it, compared with onnxruntime."""
+    """Checks one row: optimises the network with onnxruntime and compares the results with onnxruntime's."""
     import gart
     import onnxruntime as ort
     make, sizes = small_models.MODELS[name]

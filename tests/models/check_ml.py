@@ -66,8 +66,8 @@ def machines():
 
 
 def trees(votes, targets, positive=False, modes=("BRANCH_LEQ",), many=4, one_target=None, whole=False):
-    """Attributes of `many` trees of up to 15 nodes; `votes`: "class" or "target". `whole`: each leaf is for one of the targets, and all
-    weigh the same, as in a forest that is grown out."""
+    """Attributes of `many` trees of up to 15 nodes; `votes`: "class" or "target". `whole`: each leaf votes for one
+    target and all votes have the same weight, as in a fully grown forest."""
     a = {k: [] for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids", "missing_value_tracks_true")}
     v = {k: [] for k in ("treeids", "nodeids", "ids", "weights")}
     for tree in range(many):

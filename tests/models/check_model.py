@@ -3,9 +3,9 @@
 
   check_model.py [--keep DIR] [NAME...]        NAME: of small_models.py (default: all)
 
-Each model is compiled with its symbols left open and with --dim, run for every target that this machine has, with one
-and two threads, at two sizes; all outputs must have a relative error <= 1e-3. The same model and options must give the
-same bytes, whatever the number of compile threads. Prints the arena's size against its lower bound.
+Each model is compiled with its symbols left open and with --dim. It runs at two sizes, with one and two threads, for
+every target that this machine has. All outputs must have a relative error <= 1e-3. The same model and options must give
+the same bytes, whatever the number of compile threads. Prints the arena's size against its lower bound.
 """
 import argparse
 import os
@@ -27,7 +27,7 @@ def content(path):
 
 
 def arena_ratio(artifact):
-    """The largest ratio of arena to lower bound over the static plans; None without one."""
+    """The largest ratio of arena to lower bound over the static plans; None if there is no static plan."""
     ratios = [p["arena_bytes"] / p["arena_lower_bound_bytes"] for p in model_check.plans(artifact)
               if p["arena_lower_bound_bytes"] > 0]
     return max(ratios, default=None)
@@ -49,7 +49,7 @@ def worst_error(artifact, reference, cases):
 
 
 def check(name, folder):
-    """One row with open and one with fixed dims; returns the number of failures."""
+    """Prints one row with open and one with fixed dims. Returns the number of failures."""
     make, sizes = small_models.MODELS[name]
     model, path = make(), os.path.join(folder, name + ".onnx")
     onnx.save(model, path)

@@ -1,4 +1,5 @@
-"""The outputs have the same bytes however threads share the work. Runs graphs of parallel_graphs.py and random ones on 1 to 8 threads in all modes, and by concurrent callers. Also compares the results with onnxruntime, and checks the modes in the file.
+"""The outputs must have the same bytes, however threads share the work. Runs graphs of parallel_graphs.py and random ones on 1 to 8 threads in all modes, and
+by concurrent callers. Also compares the results with onnxruntime, and checks the modes in the file.
 
   check_parallel.py [--graphs N] [--first SEED]
 """
@@ -17,7 +18,7 @@ from model_check import Reference, compile_model, plans
 
 MODES = [None] + [dict(intra=a, inter=b) for a, b in ((1, 2), (2, 1), (3, 2))]
 THREADS = (2, 3, 8)
-EXPECTED = {  # case: may this (intra, inter) be the mode for two threads?
+EXPECTED = {  # case: function that tells whether (intra, inter) may be the mode for two threads
     "wide": lambda intra, inter: inter == 2,
     "uneven": lambda intra, inter: inter == 2,
     "two_producers": lambda intra, inter: inter == 2,

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""On pools of one target, the outputs have the same bytes wherever groups are placed.
+"""On pools of one target, the outputs must have the same bytes wherever groups are placed.
 
   check_placements.py [NAME...] [--placements N] [--first SEED]
 
-Small models are cut for three pools of CPU cores, one of which denies operators, so that they fall into groups that two or three pools
-run. N random placements, spread over the models, run with one to three threads per pool. Groups run where they are placed, or dynamically where they would end first, with one request or several at once. Their outputs must have the same bits as with the file's placement, at both sizes of the inputs. NAME: patterns of models.
+Small models are cut for three pools of CPU cores. One pool denies operators, so that each group can run on two or three
+pools. N random placements, spread over the models, run with one to three threads per pool. Groups run where they are
+placed, or dynamically where they would end first, with one request or several at once. Their outputs must have the same
+bits as with the file's placement, at both sizes of the inputs. NAME: patterns of models.
 """
 import argparse
 import fnmatch

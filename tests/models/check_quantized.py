@@ -24,8 +24,9 @@ STATIC = {
     "QOperator": dict(format="QOperator"),
     "QOperator per channel": dict(format="QOperator", per_channel=True),
 }
-# Relative to the largest element. A value near the middle of two quanta may round either way, which affects all later values: in mini_bert
-# in QDQ form, whose attention onnxruntime also computes in bytes, by up to 4.3e-2; convolutions have no such effect.
+# Relative to the largest element. A value near the middle of two quanta may round either way, which affects all later
+# values. In mini_bert in QDQ form, whose attention onnxruntime also computes in bytes, the effect is up to 4.3e-2; in
+# convolutional models it is small.
 TOLERANCE = 1e-2
 TOLERANCE_OF_ATTENTION = 6e-2
 
@@ -45,7 +46,7 @@ def calibrate(model, size):
 
 
 def quantize(source, model, size, out, format=None, per_channel=False, signed=False):
-    """`format` None: dynamic quantisation, from the weights alone."""
+    """`format` None: dynamic quantisation, which needs only the weights."""
     from onnxruntime import quantization as q
     if format is None:
         return q.quantize_dynamic(source, out, weight_type=q.QuantType.QInt8, reduce_range=True)

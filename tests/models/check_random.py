@@ -1,6 +1,7 @@
 """The distributions of RandomUniform, RandomNormal, their Like forms, Bernoulli, Multinomial and Dropout in training: range, mean,
 variance, and the largest distance of the empirical distribution function from the true one (Kolmogorov and Smirnov), at a million
-numbers. All runs and targets give the same numbers; nodes with different seeds or names give different ones."""
+numbers. All runs and targets must give the same numbers; nodes with different seeds or names must give different
+ones."""
 import math
 import os
 import sys

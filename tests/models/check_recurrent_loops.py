@@ -1,4 +1,6 @@
-"""A recurrent layer that an exporter wrote as a Loop or a Scan compiles like the operator: its iterations have the same steps, the input's product is computed once before the loop, the values equal onnxruntime's, and a run takes as long as the operator's. check_recurrent_loops.py [--time] also prints both times (microseconds, the smallest of many runs in turns, one thread)
+"""A recurrent layer in the form of a Loop or a Scan must compile like the operator. Its iterations have the same steps, the input's product is computed once
+before the loop, the values equal onnxruntime's, and a run takes as long as the operator's. check_recurrent_loops.py [--time] also prints both times
+(microseconds, the smallest of many runs in turns, one thread)
 """
 import os
 import re
@@ -85,7 +87,7 @@ def model(cell, form):
 
 
 def sequences(artifact):
-    """Kernels by their first operator, and other steps: inside the loop, and outside of it."""
+    """The kernels (by their first operator) and other steps inside the loop, and those outside of it."""
     told = subprocess.run([model_check.tool(), "inspect", artifact, "--steps"], capture_output=True, text=True, check=True).stdout
     parts = told.split("    sequence ")[1:]
     return [[kernel or other for kernel, other in re.findall(r"^      (?:launch ([a-z]+)\S*|(\w+)) ", part, re.M)] for part in parts]

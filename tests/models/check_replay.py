@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that the compiler still makes the same plans and kernels. A refactoring must change none, or shows its changes here.
+"""Checks that the compiler still makes the same plans and kernels. If a refactoring changes any of them, this test shows the change.
 
   check_replay.py [--update] [--texts DIR] [--against DIR] [NAME...]
 
@@ -50,7 +50,8 @@ def of_zoo(folder):
 
 
 def printed(path, targets, options):
-    """The output of --print-plan and --print-source. Machine code is not made: it depends on LLVM's version."""
+    """The output of --print-plan and --print-source. The compiler stops before machine code, which depends on LLVM's
+    version."""
     done = subprocess.run([tool(), "compile", path, "-o", os.devnull, "--target", ",".join(targets), "--print-plan", "--print-source",
                            "--stop-after", "plan", *options], capture_output=True, text=True)
     if done.returncode != 0:
@@ -59,7 +60,7 @@ def printed(path, targets, options):
 
 
 def parts(text):
-    """The plans' text, and by target the sources of its kernels, each with the line that names it."""
+    """The text of the plans, and by target the sources of its kernels, each with the line that names the kernel."""
     head, *plans = re.split(r"^(?=plan for a )", text, maxsplit=1, flags=re.M)
     sources = {}
     for source in re.split(r"^(?=source \S+ k\d+ ')", head, flags=re.M)[1:]:
@@ -83,7 +84,7 @@ def artifact_digest(path, target, options):
 
 
 def compilations(name, sizes):
-    """The targets, the name of the form and the options of each."""
+    """(targets, name of the form, options) for each form."""
     for target in TARGETS:
         yield [target], "open", []
         if sizes and sizes[0]:
@@ -100,7 +101,7 @@ def show(row, old, new):
 
 
 def difference(old, new):
-    """Which kernels have another source, for rows of sources."""
+    """For rows of sources: the kernels whose source has changed."""
     old, new = old.split(), new.split()
     if len(old) != len(new):
         return f"{len(old)} kernels before, {len(new)} now"

@@ -3,7 +3,8 @@
 
   check_sequences.py [NAME...]        NAME: of small_sequences.py (default: all)
 
-Each model runs for every target that this machine supports, with one and two threads, at all its sizes in turn and again at the first, so that sizes grow and shrink from run to run. All outputs must have a relative error <= 1e-3.
+Each model runs for every target that this machine supports, with one and two threads. It runs at all its sizes in turn and again at the first one, so that
+sizes grow and shrink from run to run. All outputs must have a relative error <= 1e-3.
 """
 import os
 import sys
@@ -39,7 +40,7 @@ def feeds_of(model, size, seed):
 
 
 def as_tensors(outputs):
-    """Packs sequences of unknown length as our models return them: all numbers, and the shapes."""
+    """Packs sequences of unknown length into the form in which our models return them: all numbers, and the shapes."""
     tensors = {}
     for name, value in outputs.items():
         if isinstance(value, list):
@@ -55,7 +56,7 @@ def check(name, folder):
     import gart
     text, sizes = small_sequences.MODELS[name]
     model, path = onnx.parser.parse_model(text), os.path.join(folder, name + ".onnx")
-    for node in model.graph.node:  # the parser drops an omitted last input
+    for node in model.graph.node:  # the parser drops a last input that is omitted
         if node.op_type == "Loop" and len(node.input) == 1:
             node.input.append("")
     onnx.save(model, path)

@@ -1,5 +1,5 @@
-"""Extents that a model leaves open although its weights fix them, of inputs and of values whose extents a run finds out: the kernels of fixed
-extents, onnxruntime's values, and an error for other extents."""
+"""Extents that a model leaves open although its weights fix them, of inputs and of values with run-bound extents.
+Kernels must be those for static extents, values must equal onnxruntime's, and other extents must cause an error."""
 import os
 import sys
 import tempfile
@@ -77,7 +77,7 @@ def check(name, folder):
 
 
 def check_dim(folder):
-    """--dim accepts the number that the model has, and refuses others."""
+    """--dim accepts the number that the weights require, and refuses others."""
     path, artifact = (os.path.join(folder, "model" + end) for end in (".onnx", ".gart"))
     model = parser.parse_model(HEADER + "m " + MODELS["image"][0])
     model.graph.initializer.append(numpy_helper.from_array(WEIGHTS["w"], "w"))

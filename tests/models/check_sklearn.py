@@ -1,6 +1,6 @@
-"""Compares models and pipelines of scikit-learn, exported by skl2onnx, with onnxruntime. SKIP without the packages. --time also
-compares times for a batch of 1 and of 1024; --least X fails if one takes more than 1/X of onnxruntime's time. --trees: only the
-trees."""
+"""Compares models and pipelines of scikit-learn, exported by skl2onnx, with onnxruntime. SKIP without the packages.
+--time also compares times for a batch of 1 and of 1024; --least X fails if a model takes more than 1/X of onnxruntime's
+time. --trees checks only the trees."""
 import argparse
 import os
 import sys
@@ -144,8 +144,8 @@ def batches(x):
 
 
 def numbers(outputs):
-    """Names become numbers in alphabetical order; sequences become separate outputs; onnxruntime's list of {class: probability}
-    becomes {class: column}, as arrays."""
+    """Converts outputs to arrays: names become numbers in alphabetical order, sequences become separate outputs, and
+    onnxruntime's list of {class: probability} becomes {class: column}."""
     plain = {}
     for name, value in outputs.items():
         if isinstance(value, list) and isinstance(value[0], np.ndarray):  # a sequence: our model has one output per element
@@ -172,7 +172,8 @@ def fastest(run, seconds=0.3):
 
 
 def timing(loaded, reference, name, x):
-    """Speed relative to onnxruntime at batches of 1 and 1024, one thread each, in turns: the smaller ratio, and both as text."""
+    """Measures the speed relative to onnxruntime at batches of 1 and 1024, in turns, with one thread each. Returns the smaller ratio, and both ratios as
+    text."""
     least, out = float("inf"), ""
     for batch in (x[:1], np.resize(x, (1024, x.shape[1]))):
         ours = theirs = float("inf")
@@ -185,7 +186,8 @@ def timing(loaded, reference, name, x):
 
 
 def check(name, model, kind, options, folder, timed, bar):
-    """One row: True if it fails, None without a model to check. `bar`: required speed relative to onnxruntime."""
+    """Checks one row. Returns True if it fails, and None if there is no model to check. `bar`: required speed relative
+    to onnxruntime."""
     import gart
     x, y = data(kind)
     model.fit(x, y)

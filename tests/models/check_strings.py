@@ -1,4 +1,5 @@
-"""Models whose inputs are strings agree with onnxruntime: encoders, tables and comparisons, and scikit-learn's ColumnTransformer where it is installed. Strings are given by Python, in .npz and .npy files, and on the command line."""
+"""Models whose inputs are strings must agree with onnxruntime: encoders, tables and comparisons, and scikit-learn's ColumnTransformer where it is installed.
+The strings come from Python, from .npz and .npy files, and from the command line."""
 import os
 import subprocess
 import sys
@@ -83,7 +84,7 @@ def sklearn_models():
 
 
 def by_files(artifact, feeds, folder):
-    """The tool's outputs for the same inputs: from an .npz, and each from a file of its own."""
+    """The tool's outputs for the same inputs: from one .npz, then from one file per input."""
     path = os.path.join(folder, "in.npz")
     np.savez(path, **feeds)
     singles = []
@@ -123,13 +124,13 @@ def check(name, proto, feeds, folder):
     same(name, loaded.run(feeds), want)
     same(name, loaded.run({k: v.astype(object) if v.dtype.kind == "U" else v for k, v in feeds.items()}), want)
     same(name, loaded.run({k: np.char.encode(v) if v.dtype.kind == "U" else v for k, v in feeds.items()}), want)
-    for got in by_files(artifact, feeds, folder):  # class labels stay numbers there
+    for got in by_files(artifact, feeds, folder):  # in files, class labels stay numbers
         same(name, got, {k: v for k, v in want.items() if np.asarray(v).dtype.kind not in "OU"})
     print(f"{name:56} ok", flush=True)
 
 
 def refused(artifact):
-    """Arrays that are no strings."""
+    """Arrays that are not strings are refused."""
     import gart
     loaded = gart.load(artifact, threads=1)
     for array, words in ((np.zeros((2, 1), np.int64), "must be string, but is int64"), (np.array([["a"], [None]], object), "element 1 is None, not a string"),

@@ -1,4 +1,4 @@
-"""Models that --train compiles, compared with PyTorch: gradients, and the losses of 20 steps of optimizers."""
+"""Compares models that --train compiles with PyTorch: gradients, and the losses of 20 steps of optimizers."""
 import os
 import subprocess
 import sys
@@ -219,7 +219,7 @@ class Training(unittest.TestCase):
             return ours
 
     def gradients(self, ours, params, used, name):
-        """The first momentum is the gradient."""
+        """Compares gradients: after the first step, the momentum is the gradient."""
         for n in used:
             want = params[n].grad.numpy()
             got = ours.values[n + ".momentum"]

@@ -1,5 +1,5 @@
-"""Compares BatchNormalization in training mode with onnxruntime: on weights, as timm's StdConv2d standardises them, on activations
-with open extents, and with running statistics as outputs."""
+"""Compares BatchNormalization in training mode with onnxruntime: on weights (timm's StdConv2d standardises weights in
+this way), on activations with open extents, and with running statistics as outputs."""
 import sys
 
 import numpy as np

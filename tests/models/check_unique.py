@@ -36,7 +36,7 @@ def rows():
 
 
 def expected(x, attributes):
-    """By the definition; like NumPy, NaN counts as one value."""
+    """The results by ONNX's definition. As in NumPy, all NaNs count as one value."""
     axis = attributes.get("axis")
     slices = x.reshape(-1, 1) if axis is None else np.moveaxis(x, axis, 0).reshape(x.shape[axis], -1)
     if slices.dtype.kind == "f":  # NaN, one value, where infinity was, that where the largest number was

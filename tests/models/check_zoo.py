@@ -24,7 +24,7 @@ FAST = TRAINED + ("mlp", "squeezenet1_1", "minilm_l6")
 
 
 def silero_steps(rate, samples, count=4):
-    """Inputs of successive calls; `state` is the first call's, later calls get the previous call's stateN."""
+    """Inputs of successive calls. `state` is for the first call; later calls get the previous call's stateN."""
     random = np.random.Generator(np.random.PCG64(rate))
     for step in range(count):
         feeds = {"input": (0.3 * random.standard_normal((1, samples))).astype(np.float32), "sr": np.array(rate, np.int64)}
@@ -34,7 +34,7 @@ def silero_steps(rate, samples, count=4):
 
 
 class SileroVad:
-    """A recurrent model at both sampling rates; each engine's state is fed back to itself."""
+    """Checks a recurrent model at both sampling rates; each engine gets its own state back."""
 
     def __init__(self, models):
         self.path = os.path.join(models, "silero_vad", "silero_vad.onnx")
@@ -54,7 +54,7 @@ class SileroVad:
 
 
 class FaceDetector:
-    """No symbols: two seeds instead of two sizes."""
+    """Checks a model without symbols, with two seeds instead of two sizes."""
 
     sizes = ()
 
@@ -67,8 +67,8 @@ class FaceDetector:
 
 
 def score_error(ours, theirs):
-    """For a detector: the largest relative difference of the sorted scores (its float vectors); infinite if the numbers of
-    detections differ by more than a twentieth."""
+    """The error of a detector: the largest relative difference of the sorted scores (its float vectors). Infinite if
+    the numbers of detections differ by more than a twentieth."""
     worst = 0.0
     for name, expected in theirs.items():
         if expected.dtype.kind != "f" or expected.ndim != 1:

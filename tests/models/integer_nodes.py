@@ -6,11 +6,11 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 MICROSOFT = "com.microsoft"
-LARGEST_EXACT = 1 << 24  # limit of sums that become floats
+LARGEST_EXACT = 1 << 24  # f32 holds sums up to this limit exactly
 
 
 class Net:
-    """Nodes side by side, their inputs, and their expected outputs."""
+    """Independent nodes, their inputs, and their expected outputs."""
 
     def __init__(self):
         self.nodes, self.constants, self.inputs, self.feeds, self.expected, self.count = [], [], [], {}, {}, 0
@@ -60,7 +60,8 @@ class Operands:
         return values.reshape([-1] + [1] * (self.w.ndim - 1)) if self.is_conv else values
 
     def sums(self):
-        """In f64, which holds them exactly (they stay below 2^53), because NumPy multiplies integers without BLAS."""
+        """The sums in f64, which holds them exactly (they stay below 2^53). NumPy multiplies integers without BLAS,
+        which is slower."""
         a = self.a.astype(np.float64) - (0 if self.za is None else int(self.za))
         zero = 0 if self.zw is None else self.along_channels(self.zw.astype(np.float64)) if self.zw.ndim else int(self.zw)
         w = self.w.astype(np.float64) - zero
@@ -125,8 +126,8 @@ def factor_of(o, exponents):
 
 
 def result_of(rng, a, sums, o, exponents):
-    """A type, zero point and exponent so that results fill the range; returns also the results. Exponents: of a's and w's
-    scales."""
+    """Chooses a type, zero point and exponent so that results fill the range, and also returns the results.
+    `exponents`: those of a's and w's scales."""
     dtype = a.dtype if rng.random() < 0.5 else [np.uint8, np.int8][rng.integers(2)]
     size = int(np.abs(sums).max()).bit_length() + max(exponents)
     y_exponent = size - int(rng.integers(6, 9))
@@ -141,7 +142,7 @@ def chosen_exponents(rng, o):
 
 
 def bias_of(rng, o, most):
-    """i32 in units of the sums; None in half of the cases."""
+    """An i32 bias in units of the sums; None in half of the cases."""
     if rng.random() < 0.5:
         return None
     return rng.choice([-most, most, 0, int(rng.integers(-most, most + 1))], o.columns).astype(np.int32)
@@ -174,7 +175,7 @@ def dequantized(net, o, which, exponents):
 
 
 def qdq(net, o, rng):
-    """The form that quantisers write: floats between DequantizeLinear and QuantizeLinear. Exact if the sums are exact floats."""
+    """The form that quantisers write: a float operator between DequantizeLinear and QuantizeLinear. The result is exact if f32 holds the sums exactly."""
     exponents, sums = chosen_exponents(rng, o), o.sums()
     bias = bias_of(rng, o, LARGEST_EXACT - int(np.abs(sums).max()))
     sums = with_bias(o, sums, bias)
@@ -191,7 +192,7 @@ def qdq(net, o, rng):
 
 
 def dynamic(net, o, rng):
-    """Floats that DynamicQuantizeLinear converts to a: their range is all of u8."""
+    """The input is floats that DynamicQuantizeLinear converts to a, because their range covers all of u8."""
     o.a.reshape(len(o.a), -1)[:, :2] = [0, 255]
     o.za = np.uint8(0 if o.za is None else o.za)
     e = int(rng.integers(-8, 8))

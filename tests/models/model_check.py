@@ -19,7 +19,7 @@ def tool():
 
 
 def compile_model(model, artifact, *options):
-    """Raises RuntimeError with the tool's message if it fails."""
+    """Raises RuntimeError with the tool's message if the compilation fails."""
     done = subprocess.run([tool(), "compile", model, "-o", artifact, *options], capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip() or f"gcc-graph ended with status {done.returncode}")
@@ -27,15 +27,15 @@ def compile_model(model, artifact, *options):
 
 
 def compile_once(model, artifact, *options):
-    """Compiles like compile_model, but only if the artifact is older than the model or the tool. Measurements in several processes compile
-    beforehand. An artifact's name always stands for the same options."""
+    """Compiles like compile_model, but only if the artifact is older than the model or the tool. Measurements in
+    several processes compile beforehand. The same artifact name must always be used with the same options."""
     if not os.path.exists(artifact) or os.path.getmtime(artifact) < max(map(os.path.getmtime, (model, tool()))):
         compile_model(model, artifact, *options)
     return artifact
 
 
 def dim_options(sizes):
-    """--dim NAME=V,V for the values that each symbol takes in these sizes."""
+    """Options --dim NAME=V,V for the values that each symbol has in these sizes."""
     values = {}
     for size in sizes:
         for name, value in size.items():
@@ -46,7 +46,7 @@ def dim_options(sizes):
 
 
 def plans(artifact, *options):
-    """The plans of an artifact as `gcc-graph inspect --json` gives them."""
+    """The plans of an artifact, from `gcc-graph inspect --json`."""
     done = subprocess.run([tool(), "inspect", artifact, "--json", *options], capture_output=True, text=True, check=True)
     return [p for e in json.loads(done.stdout)["entry_points"] for p in e["plans"]]
 
@@ -97,14 +97,14 @@ def relative_error(ours, theirs):
 
 
 def check_each(names, check):
-    """A row for each name: check(name) returns its error, or the error and a text. Returns the exit status."""
+    """Prints a row for each name. check(name) returns the error, or the error and a text. Returns the exit status."""
     failed = 0
     for name in names:
         try:
             result = check(name)
             error, words = result if isinstance(result, tuple) else (result, "")
             bad, text = not error <= TOLERANCE, f"{error:9.1e}  {words}".rstrip()
-        except Exception as e:  # any exception: the other checks still run
+        except Exception as e:  # after any exception, the other checks still run
             bad, text = True, f"{type(e).__name__}: {e}"
         print(f"{name:20} {text}{'  FAIL' if bad else ''}", flush=True)
         failed += bad

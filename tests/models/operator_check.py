@@ -48,8 +48,8 @@ class Case:
 
 
 def difference(got, want):
-    """The largest |got - want| over outputs, relative to the largest |want|. Integers are compared in units, less the one unit that
-    rounding a half may cause. Infinite if dtypes or shapes differ."""
+    """The largest |got - want| over outputs, relative to the largest |want|. For integers, the absolute difference
+    minus 1, because rounding a half may cause a difference of 1. Infinite if dtypes or shapes differ."""
     worst = 0.0
     for name, expected in want.items():
         ours = got[name]
@@ -64,7 +64,7 @@ def difference(got, want):
 
 
 def check(case, folder):
-    """One row; returns true if it fails."""
+    """Checks one row. Returns true if it fails."""
     import gart
     name = f"{case.op:32} {case.what:44}"
     path, artifact = os.path.join(folder, "case.onnx"), os.path.join(folder, "case.gart")
@@ -74,7 +74,7 @@ def check(case, folder):
     except Exception as e:  # onnxruntime warns often
         print(f"{name} FAIL onnxruntime refuses it: {e}", flush=True)
         return True
-    for value in model.graph.output:  # onnxruntime does not need their types, ONNX does
+    for value in model.graph.output:  # onnxruntime does not need the outputs' types, but ONNX does
         array = reference[value.name]
         value.CopyFrom(helper.make_tensor_value_info(value.name, helper.np_dtype_to_tensor_dtype(array.dtype), [None] * array.ndim))
     onnx.save(model, path)

@@ -12,7 +12,7 @@ F32 = TensorProto.FLOAT
 
 
 def layers(m, x, count, width):
-    """A chain of products too small to share: each waits for the previous one."""
+    """A chain of products that are too small for several threads; each one needs the previous result."""
     for _ in range(count):
         x = m.op("Relu", m.op("MatMul", x, m.weight(width, width, fan_in=width)))
     return x
@@ -34,7 +34,7 @@ def chain(rows=4, width=64, depth=200):
 
 
 def uneven(rows=4, width=64):
-    """Branches of different lengths that also meet in the middle."""
+    """Branches of different lengths, which are joined several times."""
     m = Maker("uneven")
     x = m.input("x", F32, [rows, width])
     for round in range(4):
@@ -44,7 +44,7 @@ def uneven(rows=4, width=64):
 
 
 def two_producers(rows=4, width=64, depth=40):
-    """Two halves of one value, each written by its own chain."""
+    """Two chains, each of which writes half of one value."""
     m = Maker("two_producers")
     x = m.input("x", F32, [rows, width])
     halves = [layers(m, x, depth, width) for _ in range(2)]
@@ -69,7 +69,7 @@ def heavy_beside_light(width=512):
 
 
 def batch_statistics(batch=64, width=256, depth=6):
-    """Normalisation as in training: each step needs the whole batch."""
+    """Normalisation as in training: each layer needs the whole batch."""
     m = Maker("batch_statistics")
     x = m.input("x", F32, [batch, width])
     axes, epsilon = m.constant(np.array([0], np.int64)), m.constant(np.float32(1e-5))

@@ -1,4 +1,4 @@
-"""Models that compile and run in a moment: miniatures of the zoo's architectures, control flow, recurrence, shape chains.
+"""Models that compile and run within moments: small versions of the zoo's architectures, control flow, recurrence, shape chains.
 
 MODELS: name -> (function that makes the ModelProto, two sets of values for all symbols).
 """
@@ -22,13 +22,13 @@ def scalar(m, value):
 # ---------------------------------------------------------------- control flow
 
 def body(name, inputs, outputs, nodes):
-    """A graph for an attribute; inputs and outputs: (name, type, shape)."""
+    """A subgraph for an attribute. `inputs` and `outputs`: (name, type, shape)."""
     infos = ([helper.make_tensor_value_info(*i) for i in values] for values in (inputs, outputs))
     return helper.make_graph(nodes, name, *infos)
 
 
 def branches():
-    """The branches of an If on a computed condition see outer values; one more If inside."""
+    """An If on a computed condition, whose branches read outer values; one branch contains another If."""
     m = Maker("branches")
     x = m.input("x", F32, ["batch", 16])
     flag = m.input("flag", BOOL, [])
@@ -45,7 +45,8 @@ def branches():
 
 
 def loop():
-    """A Loop with a carried value, a scan output and a trip count from a shape; one that ends on a condition."""
+    """A Loop with a carried value, a scan output and a trip count from a shape, and a Loop that ends by its
+    condition."""
     m = Maker("loop")
     x = m.input("x", F32, ["steps", 8])
     w = m.weight(8, 8, gain=0.9)
@@ -177,7 +178,7 @@ def shape_chains():
 
 
 def integers():
-    """Indices, masks and integer arithmetic among floats."""
+    """Indices, masks and integer arithmetic between operators on floats."""
     m = Maker("integers")
     ids = m.input("ids", I64, ["batch", "items"])
     x = m.input("x", F32, ["batch", "items"])

@@ -25,7 +25,7 @@ g (float[3,a] x, float[2,b] y, int64 at) => (float[m,n] joined, float[k,p] one, 
 }
 """
 
-# SequenceMap over sequences whose lengths are open, appended by a loop, and of several parts; with tensors and captures.
+# SequenceMap over sequences of symbolic length, over one that a loop appends to, and over one of several parts; with tensors and captures.
 MAPPED = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s,a] x, float[t,b] y, float[a] scale, int64 count) => (float[m,n] rows, float[k,p] sums, float[q,r] grown, int64 length) {
@@ -59,7 +59,7 @@ g (float[s,a] x, float[t,b] y, float[a] scale, int64 count) => (float[m,n] rows,
 }
 """
 
-# An EmbeddingBag as PyTorch's exporter writes it: slices of length one at a data-dependent position broadcast like numbers.
+# An EmbeddingBag in the form of PyTorch's exporter: slices of length one at a data-dependent position broadcast like scalars.
 BAGS = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s,4] x, int64[3] bounds) => (float[m,n] y) {
@@ -166,7 +166,7 @@ g (float[s] x, float limit) => (float last, float[m] seen, int64[k] counts) {
 }
 """
 
-# Carries nothing; the rows depend only on the iteration number.
+# A loop without carried values; the rows depend only on the iteration number.
 NUMBERED = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (int64 count) => (float[4] fixed, float[m] counted) {
@@ -217,7 +217,8 @@ g (float[2,s] x, int64 count, float limit) => (float[2,m] wide, float[k,3] rows,
 }
 """
 
-# The last of the rows, whose number the loop determines: tf2onnx writes this for recurrent layers of Keras.
+# The last of the rows that a loop collects; the loop determines their number. tf2onnx writes this form for recurrent
+# layers of Keras.
 LAST_ROW = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s] x, float limit) => (float[s] last) {
@@ -419,7 +420,7 @@ cut_anyhow (float[s,3] x, float[2,t] w, int64[k] lengths, int64 size, int64 at) 
 }
 """
 
-# Pieces whose lengths are known only at run time, mapped, joined across and stacked.
+# Pieces whose lengths are known only at run time, which are mapped, joined along another axis, and stacked.
 MAPPED_PIECES = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s,3] x, float[2,t] w, int64[k] lengths, int64 size, int64 at) =>
@@ -466,7 +467,7 @@ g (float[2,a] x, float[2,b] y, float[2,c] z, int64 put, int64 out, int64 at) =>
 }
 """
 
-# Iterations that append pieces of any lengths, some of them conditionally, and that remove the first piece.
+# A loop whose iterations append pieces of any lengths, some of them conditionally, and remove the first piece.
 COLLECTED = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s,3] x, int64[k] lengths, float limit) => (float[a,3] all, float[b,3] few, int64 number, float[c] flat, float[d,3] queue) {
@@ -517,7 +518,7 @@ g (float[a,2] x, float[b,2] y, bool flag) => (float[c,2] joined, int64 count, bo
 }
 """
 
-# A queue: each iteration removes the first element and appends its halves, or all of it if it is one row.
+# A queue: each iteration removes the first element and appends its halves, or the element itself if it has one row.
 QUEUED = """
 <ir_version: 10, opset_import: ["" : 18]>
 g (float[s,3] x, int64 turns) => (float[a,3] all, int64 count) {
@@ -659,7 +660,7 @@ MODELS = {
     "empty_branch": (EMPTY_BRANCH, [{"n": 3}, {"n": 0}]),
 }
 
-# Feeds with which a run must fail, with words of its message.
+# Feeds with which a run must fail, and words of the message.
 FAILING = {
     "mapped_pieces": [({"s": 7, "t": 7, "lengths": [1, 2, 4], "size": 3, "at": 0}, "is out of range")],
     "edited": [({"a": 1, "b": 2, "c": 3, "put": 3, "out": 0, "at": 1}, "is out of range"),

@@ -1,4 +1,4 @@
-// Det: by elimination, for matrices with any number of rows.
+// Det by elimination, for matrices of any size.
 #include <gtest/gtest.h>
 
 #include "tests/ops/op_test.h"
@@ -6,7 +6,7 @@
 namespace gcg::test {
 namespace {
 
-constexpr double kTolerance = 2e-4;  // tolerance for sums of products whose terms are much larger than the result
+constexpr double kTolerance = 2e-4;  // the terms of the sums are much larger than the result
 
 /// The expected numbers are those of numpy.linalg.det.
 TEST(Det, OfSevenRows) {

@@ -82,7 +82,7 @@ TEST(MaxUnpool, PutsElementsBack) {
 TEST(DeformConv, ReadsWhereOffsetsSay) {
   const OpInput x = data(f32({1, 1, 3, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8})), w = known(f32({1, 1, 2, 2}, {1}));
   Tensor offset = f32({1, 8, 2, 2}, {0});
-  offset.set_double(0, 0.5);  // tap (0, 0) of output (0, 0), half a row down
+  offset.set_double(0, 0.5);  // moves tap (0, 0) of output (0, 0) down by half a row
   const std::map<std::string, Attribute> kernel = {{"kernel_shape", Ints{2, 2}}};
   check_op({"literal", "DeformConv", {x, w, data(offset)}, kernel, {f32({1, 1, 2, 2}, {9.5, 12, 20, 24})}});
   check_op({"mask and bias",

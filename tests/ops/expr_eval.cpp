@@ -132,7 +132,7 @@ int compare(BinaryOp op, bool equal, bool less, bool greater) {
   }
 }
 
-/// T is int64_t or uint64_t: division, order and right shifts depend on it.
+/// T is int64_t or uint64_t: division, order and right shifts depend on the sign.
 template <class T>
 int64_t integer_binary(BinaryOp op, T a, T b) {
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
@@ -201,7 +201,7 @@ BinaryOp combiner(ReduceOp op) {
   fail("reduction operator");
 }
 
-/// Truncated towards zero and clamped to the range of an integer dtype; NaN is 0.
+/// Truncates towards zero and clamps to the range of an integer dtype; NaN becomes 0.
 int64_t saturated(DType to, double x) {
   if (std::isnan(x)) return 0;
   const double t = std::trunc(x);

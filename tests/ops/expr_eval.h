@@ -1,6 +1,6 @@
 // A slow evaluator of expressions over tensors. It computes a kernel's results one element at a time. It follows the
-// contract of expr.h strictly: a load outside its operand throws, unless it is guarded and a select around it takes the
-// other side.
+// contract of expr.h strictly: a load outside its operand throws, unless the load is guarded and a select around it
+// takes the other side.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ struct Scalar {
 
 class ExprEvaluator {
  public:
-  /// `operands` are what Load nodes read by their operand number; null for one that must not be read.
+  /// `operands`: the tensors that Load nodes read, by operand number; null if an operand must not be read.
   ExprEvaluator(std::vector<const Tensor*> operands, SymbolValues symbols)
       : operands_(std::move(operands)), symbols_(std::move(symbols)) {}
 
@@ -31,7 +31,7 @@ class ExprEvaluator {
   Scalar evaluate(const Expr& e) { return evaluate(e, true); }
 
  private:
-  /// `live`: every select around `e` takes the side that `e` is in.
+  /// `live`: every select around `e` takes the side that contains `e`.
   Scalar evaluate(const Expr& e, bool live);
   Scalar load(const ExprNode& e, bool live);
   Scalar reduce(const ExprNode& e, size_t depth, Scalar so_far, bool live);

@@ -17,7 +17,7 @@ const Attributes kOnesided = {{"onesided", int64_t{1}}}, kInverse = {{"inverse",
 OpCase transform(std::string what, const char* op, std::vector<OpInput> inputs, Attributes attributes,
                  std::vector<Tensor> expected = {}) {
   OpCase row = {std::move(what), op, std::move(inputs), std::move(attributes), std::move(expected)};
-  row.symbolic = row.inputs[0].tensor.shape().back() != 2;  // limit of parts that must be known
+  row.symbolic = row.inputs[0].tensor.shape().back() != 2;  // the axis of real and imaginary parts must be static
   row.tolerance = 1e-5;                                     // the angles are f32, and the literals have six digits
   return row;
 }

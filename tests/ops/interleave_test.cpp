@@ -15,7 +15,7 @@ OpCase weave(std::string what, std::vector<Tensor> parts, Ints axes, Ints steps,
   for (Tensor& part : parts) row.inputs.push_back(data(std::move(part)));
   row.attributes = {{"axes", std::move(axes)}, {"steps", std::move(steps)}};
   row.expected = {std::move(expected)};
-  row.symbolic = false;  // the parts' extents depend on each other
+  row.symbolic = false;  // the parts' extents depend on each other, so they cannot be independent symbols
   return row;
 }
 

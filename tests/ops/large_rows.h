@@ -5,7 +5,7 @@
 
 namespace gcg::test {
 
-/// Runs the row's reference and check_form_further, with extents as they are and, where it has them, with symbolic
+/// Runs the row's reference and check_form_further with the row's extents and, if the row allows them, with symbolic
 /// ones.
 void check_large(const OpCase& row);
 

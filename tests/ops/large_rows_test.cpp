@@ -1,4 +1,4 @@
-// Rows long enough for all of the backends' methods for long rows: several blocks, tiles, sorts by digits.
+// Rows that are long enough for the backends' methods for long rows: several blocks, tiles, radix sorts.
 #include "tests/ops/large_rows.h"
 
 #include <gtest/gtest.h>

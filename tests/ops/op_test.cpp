@@ -192,10 +192,10 @@ std::vector<Tensor> check_form(const OpCase& row, bool symbolic) {
 // ---- the same row with elements of other types
 
 constexpr int kRowsOfOtherTypes = 4;  // of each operator and program
-// Messages may refuse a declared type because of an attribute or another input.
+// These operators may refuse a declared type because of an attribute or another input.
 const std::set<std::string> kNarrowed = {"Attention", "GridSample", "Mod", "QuantizeLinear", "Resize", "Upsample"};
 
-/// Is this a type of numbers?
+/// True if the type holds the value exactly.
 bool is_exact(DType type, double value) {
   Tensor t(type, {});
   if (is_unsigned_int(type) && value < 0) return false;
@@ -203,8 +203,8 @@ bool is_exact(DType type, double value) {
   return t.at_double(0) == value;
 }
 
-/// The values in another type: nullopt if integers would change, because they may be parameters; floats become positive
-/// integers.
+/// The values in another type. Integers must not change, because they may be parameters; otherwise nullopt. As
+/// integers, floats become positive.
 std::optional<Tensor> with_type(const Tensor& from, DType type) {
   const bool exact = is_int(from.dtype()) && is_int(type);
   Tensor to(type, from.shape());
@@ -235,13 +235,14 @@ std::optional<OpCase> with_type(const OpCase& row, const DeclaredTypes& types, i
     if (row.inputs[k].omitted || (static_cast<int>(k) != i && !same)) continue;
     std::optional<Tensor> tensor = with_type(row.inputs[k].tensor, type);
     if (!tensor) return std::nullopt;
-    const bool zero_point = is_small_float(type) && static_cast<int>(k) != i;  // attributes that must be 0 for this
+    const bool zero_point = is_small_float(type) && static_cast<int>(k) != i;  // must be 0 for some attributes
     other.inputs[k].tensor = zero_point ? Tensor(type, tensor->shape()) : std::move(*tensor);
   }
   return other;
 }
 
-/// Integers are not scaled by fractions, whose results depend slightly on the order of sums.
+/// True if the row multiplies by fractions. Such rows are not run with integers, because results depend slightly on the
+/// order of sums.
 bool has_fractions(const OpCase& row) {
   for (const auto& [name, value] : row.attributes)
     if (std::holds_alternative<double>(value)) return true;
@@ -251,7 +252,7 @@ bool has_fractions(const OpCase& row) {
   return false;
 }
 
-/// Integers have no infinity.
+/// True if an expected result is infinite, which integers cannot be.
 bool is_infinite(const OpCase& row) {
   return std::any_of(row.expected.begin(), row.expected.end(), [](const Tensor& t) {
     for (int64_t i = 0; is_float(t.dtype()) && i < t.elements(); ++i)
@@ -260,8 +261,7 @@ bool is_infinite(const OpCase& row) {
   });
 }
 
-/// Checks the types that an operator declares for its inputs, row by row: declared types are computed, all others
-/// refused.
+/// Checks the types that an operator declares for its inputs: it must compute declared types and refuse all others.
 void check_declared_types(const OpCase& row) {
   static std::map<std::string, int> rows;
   if (++rows[row.domain + row.op] > kRowsOfOtherTypes) return;
@@ -339,7 +339,7 @@ std::string refusal(const OpCase& row) {
 
 namespace {
 
-/// For [N, ceil(C/16), spatial..., 16]: does the element belong to one of the channels?
+/// For [N, ceil(C/16), spatial..., 16]: true if the element belongs to one of the channels.
 bool is_of_channel(int64_t i, const std::vector<int64_t>& shape, int64_t channels) {
   const int64_t lanes = shape.back();
   int64_t block = lanes;

@@ -1,6 +1,6 @@
-// One table row checks an operator in every way we have: its reference against expected literals; its inferred type,
-// shape and contents against the reference's results; its lowering, evaluated element by element, against the
-// reference. The last two are repeated with symbols in place of all extents that may be symbolic.
+// One table row makes three checks of an operator: its reference against expected literals; its inferred type, shape
+// and contents against the reference's results; its lowering, evaluated element by element, against the reference. The
+// last two checks are repeated with symbols in place of all extents that may be symbolic.
 #pragma once
 
 #include <map>
@@ -31,14 +31,15 @@ struct OpCase {
   int64_t channels = 0;  // for a result in blocked layout: number of lanes that count; 0: every element counts
 };
 
-/// A variant of a row: a graph of its one node. The graph's inputs are the row's inputs that are neither constant nor
-/// omitted.
+/// A variant of a row: a graph with only the row's node. The graph's inputs are the row's inputs that are neither
+/// constant nor omitted.
 struct RowVariant {
   const OpCase& row;
   const Graph& graph;               // types inferred
   const std::vector<Tensor>& want;  // one per graph output, from the reference
 };
-/// An additional check of every variant of every row, for programs that can do more with a graph (null: none).
+/// An additional check of every variant of every row, for test programs that also compile or run the graph (null:
+/// none).
 extern void (*check_form_further)(const RowVariant& form);
 
 /// Runs the row; reports failures with its `what`. Returns the reference's results.

@@ -40,8 +40,8 @@ TEST(Programs, TopKOfFewAndOfAll) {
     for (const DType t : {DType::f32, DType::f64, DType::i64, DType::i32, DType::u8, DType::i8, DType::f16}) {
       const Tensor x = unordered(t, {2, 700}, t == DType::u8 || t == DType::i8 ? 100 : 300);
       check_top_k(x, 1, 1, largest);
-      check_top_k(x, 20, 1, largest);   // few of many: a heap
-      check_top_k(x, 700, 1, largest);  // all: by digits
+      check_top_k(x, 20, 1, largest);   // few elements of a long line: uses a heap
+      check_top_k(x, 700, 1, largest);  // all elements: uses a radix sort
     }
     check_top_k(unordered(DType::f32, {130, 3}, 1 << 20), 130, 0, largest);
     check_top_k(unordered(DType::u64, {300, 2}, int64_t{1} << 30), 290, 0, largest);
@@ -52,8 +52,8 @@ TEST(Programs, TopKOfFewAndOfAll) {
 TEST(Programs, TopKOfAFewOfAShortLine) {
   for (int64_t largest : {0, 1}) {
     for (const DType t : {DType::f32, DType::f64, DType::i32, DType::u8, DType::f16}) {
-      check_top_k(unordered(t, {9, 64}, 20), 2, 1, largest);  // by passes over elements, some of which are equal
-      check_top_k(unordered(t, {8, 5}, 3), 8, 0, largest);    // all of a line
+      check_top_k(unordered(t, {9, 64}, 20), 2, 1, largest);  // uses passes over the elements, some of which are equal
+      check_top_k(unordered(t, {8, 5}, 3), 8, 0, largest);    // all elements of a line
       check_top_k(unordered(t, {3, 256}, 1 << 20), 9, 1, largest);
     }
     check_top_k(unordered(DType::f32, {2, 3}, 9), 0, 1, largest);
@@ -62,8 +62,8 @@ TEST(Programs, TopKOfAFewOfAShortLine) {
   }
 }
 
-/// Between few and most elements of a line: selects up to the key of the worst element. More elements than requested
-/// may have this key.
+/// For more than a few and less than most elements of a line, the program selects all elements up to the key of the
+/// worst requested one. More elements than requested may have this key.
 TEST(Programs, TopKOfUpToHalfOfALine) {
   for (int64_t largest : {0, 1}) {
     for (const DType t :
@@ -115,7 +115,7 @@ TEST(Programs, RunningSumsAlongAnyAxis) {
           row.attributes = {{"exclusive", exclusive}, {"reverse", reverse}};
           row.tolerance = t == DType::f16 ? 2e-3 : 1e-5;
           check_op(row);
-          row.inputs[1].constant = false;  // an axis that only the run knows
+          row.inputs[1].constant = false;  // the axis is known only at run time
           check_op(row);
         }
       }

@@ -41,7 +41,7 @@ TEST(Random, BitsAreThoseOfPhilox) {
               "gart"});
 }
 
-/// The state is added to the attributes.
+/// The state is added to the attributes seed and offset.
 TEST(Random, BitsFollowTheState) {
   const OpInput x = data(f32({3, 5}, {0}));
   for (const int64_t word : {0, 3}) {

@@ -14,7 +14,7 @@ Tensor series(std::vector<int64_t> shape, int64_t seed) {
   return t;
 }
 
-/// Inputs of a node over X f32[3,2,2] with hidden size 2; `given` names those after X, W, R.
+/// Inputs of a node over X f32[3,2,2] with hidden size 2; `given` names the inputs after X, W, R.
 std::vector<OpInput> inputs(int64_t gates, int64_t directions, const std::string& given, bool batch_first = false) {
   const std::vector<int64_t> state =
       batch_first ? std::vector<int64_t>{2, directions, 2} : std::vector<int64_t>{directions, 2, 2};
@@ -86,7 +86,8 @@ TEST(Recurrent, Lstm) {
          f32({2, 2, 2}, {-0.0127798, 0.30564, 0.239554, 0.228087, -0.372548, 0.442161, -0.268727, 0.196372})});
 }
 
-/// The weights of an LSTM as 200 times as many steps from `zero`, with scales of about 1 / 200.
+/// The inputs of an LSTM with quantised weights: 200 times the original weights plus `zero`, with scales of about 1 /
+/// 200.
 std::vector<OpInput> quantised(int64_t directions, const std::string& given, DType type, double zero, bool by_column) {
   std::vector<OpInput> in = inputs(4, directions, given);
   in.resize(8, omitted());

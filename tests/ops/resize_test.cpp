@@ -84,8 +84,8 @@ TEST(Resize, TakesTheElementThatNearestModeSays) {
   }
 }
 
-// The product of extent and scale is rounded to f32, as in ONNX's inference and onnxruntime. It may lie just below the
-// whole number that the scale came from. If the extent is symbolic, this depends on the run.
+// The product of extent and scale is rounded to f32, as in ONNX's inference and onnxruntime. The product may be just
+// below the whole number from which the scale was computed. If the extent is symbolic, this depends on the run.
 TEST(Resize, GivesTheExtentOfTheProductInFloats) {
   const struct {
     int64_t in, up, down, out;
@@ -102,7 +102,7 @@ TEST(Resize, GivesTheExtentOfTheProductInFloats) {
       }
 }
 
-// 32 * 26 / 64 is 13; in f32 32 / (64 / 26) is just below, and floor takes 12.
+// 32 * 26 / 64 is 13; in f32, 32 / (64 / 26) is just below 13, and floor gives 12.
 TEST(Resize, TakesTheElementThatFloatsSayIsNearest) {
   for (const bool open : {false, true}) {
     OpCase row = by_sizes("26 to 64", {1, 1, 1, 26}, {1, 1, 1, 64},

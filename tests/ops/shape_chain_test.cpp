@@ -1,5 +1,5 @@
 // Exporters compute shapes with tensors: Shape, Gather, Concat, Reshape and so on. Inference must follow such chains as
-// expressions over the symbols, and the interpreter checks each inferred shape and content against what is computed.
+// expressions over the symbols, and the interpreter compares each inferred shape and content with the computed one.
 #include <gtest/gtest.h>
 
 #include "compiler/ops/infer.h"
@@ -46,7 +46,8 @@ class Chain {
   }
   size_t constraints() const { return graph_.constraints.size(); }
 
-  /// Interprets the graph with `result` as output at several sizes; the interpreter compares all it infers.
+  /// Interprets the graph with `result` as output at several sizes; the interpreter checks everything that was
+  /// inferred.
   void check(ValueId result) {
     graph_.outputs = {result};
     for (const std::vector<int64_t>& shape : {std::vector<int64_t>{2, 5, 12}, {1, 1, 12}, {3, 8, 12}, {1, 0, 12}}) {
@@ -159,8 +160,8 @@ TEST(ShapeChain, ShapesOfDataKeepTheNumbersBesideIt) {
   c.check(c.add("Identity", {lines}));
 }
 
-// Contents are signed numbers of any size. Values outside of an element type's range are left to the run, which wraps
-// and compares in that type. The interpreter compares inferred and computed values.
+// Contents are signed numbers of any size. Values outside of an element type's range are not inferred, because the run
+// wraps and compares in that type. The interpreter compares inferred and computed values.
 TEST(ShapeChain, NumbersBeyondATypeAreNotInferred) {
   Chain c;
   const auto of = [&](DType type, int64_t value) {

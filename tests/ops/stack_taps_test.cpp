@@ -19,7 +19,7 @@ OpCase stacked(std::string what, Tensor x, int64_t kernel, int64_t channels, Int
                     {"dilations", Ints{window[1]}},
                     {"pads", Ints{window[2], window[3]}}};
   row.expected = {std::move(expected)};
-  row.symbolic = false;  // the attribute holds the number of channels
+  row.symbolic = false;  // an attribute holds the number of channels, which cannot be symbolic
   return row;
 }
 

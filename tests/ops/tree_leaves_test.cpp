@@ -1,5 +1,5 @@
-// gart.TreeLeaves: the path of rows through trees. tests/models/check_sklearn.py checks the ensembles of ai.onnx.ml,
-// which use it.
+// gart.TreeLeaves finds the leaves that rows reach in trees. tests/models/check_sklearn.py checks the ensembles of
+// ai.onnx.ml, which use it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ std::vector<OpInput> trees(const Tensor& x, int64_t count, bool nan_left) {
 
 TEST(TreeLeaves, GoesDown) {
   for (const DType dtype : {DType::f32, DType::f64})
-    for (const int64_t count : {1, 2, 8, 9, 19})  // as many trees as are walked side by side, and fewer, and more
+    for (const int64_t count : {1, 2, 8, 9, 19})  // fewer trees than are walked side by side, as many, and more
       for (const int64_t nan_left : {0, 1}) {
         const Tensor x = tensor(dtype, {4, 2}, {-1, 0.5, 3, 0.75, 2, 1, NAN, NAN});
         const double even[] = {2, 7, 6, 7}, odd[] = {4, 5, 5, nan_left ? 4.0 : 5.0};

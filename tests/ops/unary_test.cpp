@@ -11,7 +11,7 @@ const double kInf = HUGE_VAL, kNan = NAN;
 constexpr DType kFloats[] = {DType::f32, DType::f64, DType::f16, DType::bf16};
 constexpr DType kSigned[] = {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64};
 
-/// The storage type's rounding limits how closely two methods can agree.
+/// Two methods agree only up to the rounding of the storage type.
 double tolerance(DType t) { return t == DType::f16 ? 1e-3 : t == DType::bf16 ? 8e-3 : 2e-6; }
 
 struct Sample {
@@ -264,7 +264,7 @@ TEST(Conversion, CastOfSmallTypes) {
 
 TEST(Conversion, BitCast) {
   const Tensor x = f32({2}, {1, -2});
-  // It has no lowering of its own: its input's storage is read as the other type.
+  // BitCast has no lowering: its readers read the input's storage as the other type.
   const std::vector<Tensor> y =
       run_reference({"to integers", "BitCast", {data(x)}, {{"to", int64_t{dtype_to_onnx(DType::u32)}}}});
   expect_near(y.at(0), tensor(DType::u32, {2}, {0x3f800000, 0xc0000000}), 0, "bits");

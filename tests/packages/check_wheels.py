@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""`pip install tools/python` in a fresh virtual environment: a small wheel with type stubs that loads, calls and (with $GCC_GRAPH) compiles models. check_wheels.py [WHEEL...] tests these wheels instead; if the wheel of gcc-graph is among them, $GCC_GRAPH is not used
+"""Runs `pip install tools/python` in a new virtual environment. The wheel must be small, have type stubs, and load, call and (with $GCC_GRAPH) compile models.
+check_wheels.py [WHEEL...] tests these wheels instead; if the wheel of gcc-graph is among them, $GCC_GRAPH is not used
 """
 import glob
 import os

@@ -41,7 +41,7 @@ void expect_sound_groups(const Dag& dag, const Groups& groups, const std::vector
     for (int v : g) ASSERT_EQ(classes[static_cast<size_t>(v)], classes[static_cast<size_t>(g.front())]);
 }
 
-/// The smallest number of groups, by trying every choice of the next class.
+/// Finds the smallest number of groups by trying every choice of the next class.
 int fewest_by_force(const Dag& dag, const std::vector<int>& classes, int count) {
   const auto closure = [&](uint32_t done, int c) {
     for (int v = 0; v < dag.size(); ++v) {
@@ -105,7 +105,7 @@ TEST(CutRandom, ManyClassesComeNear) {
   }
 }
 
-/// The smallest number of paths, from the size of a matching that is found one node at a time.
+/// Computes the smallest number of paths from the size of a matching, which is found one node at a time.
 size_t fewest_paths(const Dag& dag) {
   std::vector<int> previous(static_cast<size_t>(dag.size()), -1);
   std::vector<bool> seen;
@@ -142,7 +142,7 @@ TEST(CutRandom, ChainsAreTheFewest) {
   std::printf("2,000 graphs: %zu chains divided because they waited for each other\n", divided);
 }
 
-/// In the graph's order, consecutive nodes with the same devices form a group: the simplest cut.
+/// The number of groups of the simplest cut: consecutive nodes with the same devices form a group.
 size_t runs_of(const Graph& graph, const Fleet& fleet) {
   size_t runs = 0;
   std::vector<int> before;
@@ -187,7 +187,7 @@ TEST(CutRandom, PartsOfRandomGraphsGiveTheSameBits) {
   std::printf("1,000 graphs: %zu groups, %zu calls of %zu parts\n", groups, calls, parts);
 }
 
-/// n nodes: blocks of parallel branches, residual edges, and a value that all read.
+/// A graph of n nodes: blocks of parallel branches, residual edges, and a value that all nodes read.
 Dag network(int n) {
   std::vector<std::pair<int, int>> edges;
   for (int v = 1; v < n; ++v) {

@@ -12,7 +12,7 @@
 namespace gcg::test {
 namespace {
 
-/// The groups of a text in alphabetical order.
+/// The groups in the text, sorted alphabetically.
 std::string sorted(const std::string& text) {
   std::vector<std::string> groups;
   for (size_t begin = text.find('{'); begin != std::string::npos; begin = text.find('{', begin + 1))
@@ -24,9 +24,9 @@ std::string sorted(const std::string& text) {
 }
 
 TEST(Cut, GroupsAreDividedWhereValuesCross) {
-  // m1 -> m, q1 -> q: q does not wait for m.
+  // m1 -> m, q1 -> q: q must not wait for m.
   EXPECT_EQ(by_crossings(make_dag(4, {{0, 1}, {2, 3}}), {{0, 1, 2}, {3}}), (Groups{{0, 1}, {2}, {3}}));
-  // m0 -> m1 -> z, q -> z: m0 and m1 do not wait for q.
+  // m0 -> m1 -> z, q -> z: m0 and m1 must not wait for q.
   EXPECT_EQ(by_crossings(make_dag(4, {{0, 1}, {1, 3}, {2, 3}}), {{2}, {0, 1, 3}}), (Groups{{0, 1}, {2}, {3}}));
   // Nodes that wait for the same groups stay together.
   EXPECT_EQ(by_crossings(make_dag(4, {{0, 1}, {1, 2}, {2, 3}}), {{0}, {1, 2}, {3}}), (Groups{{0}, {1, 2}, {3}}));

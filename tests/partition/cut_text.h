@@ -7,11 +7,11 @@
 //     EXPECT {a} {b} {c,d,e}
 //
 // A node is a Max unless an operator is given (a, b:Min). It reads the nodes with edges to it, or the input. An edge
-// from "a/1" or "a/2" carries one of two values. GIR instead of GRAPH: the graph's text follows (gir.h). FLEET names
-// devices with the operators that they deny; the name's beginning gives the kind, otherwise it is cpu. LABEL, ASSIGN:
-// PATTERN=GROUP, PATTERN=DEVICE. ORDER a b: a before b, although b reads no value of a. KEEP: names of nodes. EXPECT:
-// the groups in order, with nodes by name, or "error" and a part of the message. After "any order" the order of groups
-// does not count.
+// from "a/1" or "a/2" carries one of two values. With GIR instead of GRAPH, the graph's text follows (gir.h). FLEET
+// names devices with the operators that they deny. The device's kind is a prefix of its name, or else cpu. LABEL has
+// PATTERN=GROUP, ASSIGN has PATTERN=DEVICE. ORDER a b: a runs before b, although b reads no value of a. KEEP has names
+// of nodes. EXPECT has the groups in order, with nodes by name, or "error" and a part of the message. After "any order"
+// the order of groups does not count.
 #pragma once
 
 #include <string>

@@ -50,7 +50,7 @@ TEST(CutTime, CutAndSplitAreNearLinear) {
                  to_split = cpu_milliseconds([&] { assembly = split(graph, cut, {}); }, 1);
     std::printf("%d nodes: cut %.0f ms into %zu groups, split %.0f ms into %zu parts, %zu calls\n", n, to_cut,
                 cut.groups.size(), to_split, assembly.parts.size(), assembly.calls.size());
-    // Twice as much, plus a margin for a busy machine; quadratic time would be four times as much.
+    // The time may double, plus a margin for a busy machine; quadratic time would grow by a factor of four.
     if (n == 20'000 || n == 200'000) {
       EXPECT_LE(to_cut, 3 * before[0] + 50);
       EXPECT_LE(to_split, 3 * before[1] + 50);
@@ -60,7 +60,7 @@ TEST(CutTime, CutAndSplitAreNearLinear) {
   }
 }
 
-/// Fusion searches for epilogues of products along the residual edges, through all layers.
+/// Fusion follows the residual edges through all layers when it searches for epilogues of products.
 TEST(CutTime, TenThousandNodesAreFusedInASecond) {
   const Graph graph = layers(10'000);
   const double to_fuse = cpu_milliseconds([&] { fuse(graph); });
@@ -70,7 +70,8 @@ TEST(CutTime, TenThousandNodesAreFusedInASecond) {
 #endif
 }
 
-/// The groups of a cut, with times from their nodes; each device is a little slower than the previous one.
+/// A placement problem with the groups of a cut, whose times follow from their nodes. Each device is slightly slower
+/// than the previous one.
 place::Problem problem_of(const Graph& graph, const Cut& cut, int devices) {
   place::Problem p;
   for (int d = 0; d < devices; ++d) p.devices.push_back({concat("d", d), place::kEnough});
@@ -122,7 +123,7 @@ TEST(CutTime, CutAndPlaceWithinTheirBars) {
     std::printf("%d nodes, %zu groups, %d devices: cut %.0f ms, place %.0f ms (by %s)\n", c.nodes, cut.groups.size(),
                 c.devices, to_cut, to_place, found.by.c_str());
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    EXPECT_LE(to_cut + to_place, 3 * c.bar);  // margin for a busy or an older machine
+    EXPECT_LE(to_cut + to_place, 3 * c.bar);  // a margin for a busy or an older machine
 #endif
   }
 }

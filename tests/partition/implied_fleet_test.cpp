@@ -40,7 +40,7 @@ CutOptions assigned(const std::vector<std::string>& texts) {
   return cut;
 }
 
-/// A line per group, as print_cut writes it; or the reason why there is no fleet.
+/// A line per group, as print_cut writes it, or the reason why there is no fleet.
 std::string cut_of(const char* text, const std::vector<std::string>& assignments,
                    const std::vector<std::string>& target_names = {"sm_80", "x86-64-v3"}) {
   try {

@@ -25,7 +25,7 @@ class Generator {
 
  private:
   int below(int n) { return static_cast<int>(rng_() % static_cast<uint32_t>(n)); }
-  /// Mostly one of the last values.
+  /// Picks a value, mostly one of the last ones.
   std::string pick() {
     const auto last = static_cast<int>(values_.size());
     return values_[static_cast<size_t>(below(4) == 0 ? below(last) : last - 1 - below(std::min(last, 4)))];
@@ -103,7 +103,7 @@ class Generator {
     values_.push_back(v);
   }
 
-  /// An extent that depends on data; often only a value of a derived extent crosses.
+  /// Adds an extent that depends on data. Often only a value of a derived extent crosses between groups.
   void found(const std::string& v, const std::string& a) {
     node(v + "i", concat("NonZero(%", a, ")"));
     node(v + "f", concat("Cast(%", v, "i) {to = 1}"));
@@ -116,7 +116,7 @@ class Generator {
     values_.push_back(v);
   }
 
-  /// a + b through another, computed shape.
+  /// Adds a + b, reshaped to a computed shape and back.
   void reshaped(const std::string& v, const std::string& a, const std::string& b) {
     line(concat("constant %", v, "two: i64[1] = {", 2, "}"));
     line(concat("constant %", v, "neg: i64[1] = {-1}"));

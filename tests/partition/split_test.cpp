@@ -62,7 +62,8 @@ TEST(Split, AnExtentCrossesWithAValueThatIsThereBefore) {
     %y = Expand(%x, %s)
   })");
   const Assembly assembly = split(graph, cut_every(graph, 1), {});
-  // {r} {s} {y}: y has the same extent, but also needs it; no node reads the elements of r.
+  // {r} {s} {y}: no node reads the elements of r, but its extent crosses with it. y has the same extent, but also needs
+  // it as an input.
   ASSERT_EQ(assembly.symbols.size(), 1U);
   EXPECT_EQ(assembly.symbols[0].value, value_named(assembly.graph, "r"));
   expect_sound(assembly);
@@ -108,7 +109,7 @@ TEST(Split, ShapeArithmeticDoesNotCross) {
   expect_same_results(graph, assembly, 3);
 }
 
-/// Names of the nodes in the calls that a value needs.
+/// Names of the nodes in the calls on which a value depends.
 std::vector<std::string> nodes_needed(const Assembly& assembly, ValueId wanted) {
   std::map<ValueId, int> maker;
   for (size_t c = 0; c < assembly.calls.size(); ++c)
@@ -141,7 +142,7 @@ TEST(Split, AKeptValueRunsWhatItNeedsAlone) {
   }
 }
 
-/// 308 and 310 read the result of 306, in its part and at its position.
+/// 308 and 310 must read the result of 306 in its part and at its position.
 TEST(Split, ReadersThatStayTogetherReadOneAddress) {
   const Graph graph = parse_test_graph(
       "302/1 -> 304, 302/2 -> 306, 304 -> 316, 306 -> 308, 306 -> 310, 308 -> 312, 310 -> 312, 312 -> 314");

@@ -59,7 +59,7 @@ TEST(BlockChannels, TakesWinogradsFormWhereItIsFaster) {
   EXPECT_EQ(counts("  %y = Conv(%x, %w) {strides = [2,2]}\n").count("gart.WinogradConv"), 0);
   EXPECT_EQ(counts("  %y = Conv(%x, %w) {dilations = [2,2]}\n").count("gart.WinogradConv"), 0);
   Target narrow = *find_target("x86-64-v3");
-  narrow.precision = Precision::fp16;  // weights of 16 bits are smaller than those of Winograd's algorithm
+  narrow.precision = Precision::fp16;  // 16-bit weights are smaller than the weights of Winograd's algorithm
   Graph graph = parse_graph(
       "graph g(%x: f32[1,32,16,16]) -> (%y) {\n  constant %w: f32[32,32,3,3] = random(1)\n"
       "  %y = Conv(%x, %w) {pads = [1,1,1,1]}\n}");
@@ -83,7 +83,7 @@ TEST(BlockChannels, FollowsResidualsAndPools) {
   const Counts counts = op_counts(after);
   EXPECT_EQ(counts.at("gart.BlockedConv"), 2);
   EXPECT_EQ(conversions(after), 2);    // %x once, although two nodes read it; %more as an output
-  EXPECT_EQ(counts.at("Reshape"), 1);  // one point a channel, whole blocks: only a view
+  EXPECT_EQ(counts.at("Reshape"), 1);  // only a view, because channels have one point and blocks are full
 }
 
 TEST(BlockChannels, GatesStayBlocked) {
@@ -116,7 +116,7 @@ TEST(BlockChannels, MasksStayBlocked) {
     %y = Conv(%sum, %v)
   })");
   EXPECT_EQ(op_counts(after).at("gart.BlockedConv"), 2);
-  EXPECT_EQ(conversions(after), 2);  // the input and the output
+  EXPECT_EQ(conversions(after), 2);  // conversions of the input and the output
 }
 
 TEST(BlockChannels, ReducesToVectors) {
@@ -242,7 +242,7 @@ TEST(BlockChannels, JoinsWholeBlocksOnly) {
   const Counts whole = op_counts(check(joined(32, 16)));
   EXPECT_EQ(whole.at("gart.BlockChannels"), 2);    // %x, %z
   EXPECT_EQ(whole.at("gart.UnblockChannels"), 1);  // %y
-  // Lanes past channel 20 must not get between the channels.
+  // The lanes past channel 20 must not lie between channels of the result.
   const Counts torn = op_counts(check(joined(20, 16)));
   EXPECT_EQ(torn.at("gart.BlockChannels"), 1);    // %x
   EXPECT_EQ(torn.at("gart.UnblockChannels"), 2);  // %c, %d
@@ -285,7 +285,7 @@ TEST(BlockChannels, PacksWeightsOfARunThen) {
   })",
                             true, {{"n", 2}, {"l", 7}});
   EXPECT_EQ(op_counts(after).at("gart.BlockedConv"), 1);
-  EXPECT_EQ(op_counts(after).at("gart.BlockChannels"), 2);  // the input and the bias
+  EXPECT_EQ(op_counts(after).at("gart.BlockChannels"), 2);  // conversions of the input and the bias
 }
 
 TEST(BlockChannels, TakesGroups) {
@@ -323,7 +323,7 @@ TEST(BlockChannels, TakesThreeDimensions) {
                             true, {{"n", 2}, {"d", 4}});
   EXPECT_EQ(op_counts(after).at("gart.BlockedConv"), 2);
   EXPECT_EQ(op_counts(after).at("gart.BlockedMaxPool"), 1);
-  EXPECT_EQ(conversions(after), 3);  // the three results; the first convolution reads the input as it is
+  EXPECT_EQ(conversions(after), 3);  // for the three results; the first convolution reads the unblocked input
 }
 
 TEST(BlockChannels, PlainWorkBeforeTheRegionStaysPlain) {
@@ -334,11 +334,11 @@ TEST(BlockChannels, PlainWorkBeforeTheRegionStaysPlain) {
     %y = Mul(%r, %c)
   })");
   const Counts counts = op_counts(after);
-  EXPECT_EQ(conversions(after), 0);  // the gate is a view in both layouts, and does not pull %r into the region
+  EXPECT_EQ(conversions(after), 0);  // the gate is a view in both layouts, so %r does not become blocked
   EXPECT_EQ(counts.at("Reshape"), 2);
 }
 
-// c[16,1,1] is not an activation of one channel.
+// %c f32[16,1,1] is not an activation of one channel.
 TEST(BlockChannels, ChannelsMayComeAtRunTime) {
   const Graph after =
       check(R"(graph g(%x: f32[2,4,9,11], %w: f32[16,4,3,3], %c: f32[16,1,1], %d: f32[1,16,1,1]) -> (%y) {

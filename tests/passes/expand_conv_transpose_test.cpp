@@ -93,7 +93,7 @@ TEST(ExpandConvTranspose, OfPatchesThatOverlapIsAProduct) {
   }
   expand("n,4,w", "4,3,80", "strides = [20], group = 2", false);
   expand("n,4,w", "4,6,80", "strides = [20], dilations = [3]", false);
-  expand("n,4,w", "4,6,1700", "strides = [20]", false);  // 85 patches meet in an output
+  expand("n,4,w", "4,6,1700", "strides = [20]", false);  // 85 patches overlap in each output
 }
 
 TEST(ExpandConvTranspose, GivesPhasesWithoutTapsTheBias) {

@@ -60,7 +60,7 @@ TEST(ExpandEinsum, OfManyOperandsIsAChainOfProducts) {
     EXPECT_EQ(counts.count("MatMul") == 0 ? 0 : counts.at("MatMul"), products) << equation;
   };
   check("ij,jk,kl->il", "n,4", "4,6", "6,m", 2);
-  check("ij,kl,jk->il", "n,4", "6,m", "4,6", 2);  // the pair without a common label comes last
+  check("ij,kl,jk->il", "n,4", "6,m", "4,6", 2);  // the pair without a common label is multiplied last
   check("...ij,...jk,kl->...il", "2,n,4", "2,4,6", "6,m", 2);
   check("bi,ij,bj->b", "n,4", "4,6", "n,6", 2);
   check("i,j,ij->ij", "n", "m", "n,m", 0);
@@ -153,7 +153,7 @@ TEST(ExpandOptimizers, UpdatesValuesAndState) {
         inputs += std::string(", %") + list + k + ": f32[" + (*k == '1' ? "n" : "2,3") + "]";
         arguments += std::string(", %") + list + k;
       }
-    // Sums of squares are no less than zero.
+    // Sums of squares cannot be negative.
     std::string squares;
     for (const char* k : {"1", "2"})
       if (lists.back() == 'h') squares += std::string(" %q") + k + " = Mul(%h" + k + ", %h" + k + ")\n";
@@ -223,7 +223,7 @@ TEST(SeparateInterpolation, WhereRowsWouldBeGathered) {
   check("f32[1,2,h,w]", "1, 2, 12, 5", "mode = \"linear\", coordinate_transformation_mode = \"tf_half_pixel_for_nn\"",
         false);
   check("f32[1,m,h,w]", "1, 2, 0, 5", "mode = \"linear\"", false);  // no elements
-  check("u8[1,2,h,w]", "1, 2, 12, 5", "mode = \"linear\"", false);  // would be rounded in between
+  check("u8[1,2,h,w]", "1, 2, 12, 5", "mode = \"linear\"", false);  // bytes would be rounded between the two axes
 }
 
 TEST(SeparateInterpolation, LeavesSizesOfTheRun) {

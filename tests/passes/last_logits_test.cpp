@@ -1,4 +1,4 @@
-// keep_last_logits: the last row of the whole result, computed for this row alone.
+// keep_last_logits: the pass computes only the last row, and the row equals that of the whole result.
 #include "compiler/passes/last_logits.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ Tensor numbers(std::vector<int64_t> shape) {
   return out;
 }
 
-/// Checks the shape of the new logits, the rows that each product computes, and the numbers.
+/// Checks the shape of the new logits, the number of rows that each product computes, and the values.
 void expect_last_row(const std::string& text) {
   Graph graph = parsed(text);
   const Graph before = graph.clone();
@@ -87,7 +87,7 @@ TEST(LastLogits, OthersStay) {
       "  %y = MatMul(%x, %w)\n"
       "  %logits = Tanh(%y)\n"
       "}\n",
-      // The second factor differs by rows of the batch, and has the tokens of another text.
+      // The second factor is different for each batch entry, and its extent t is not the number of tokens.
       "graph g(%x: f32[b,s,4], %w: f32[b,4,t]) -> (%logits) {\n"
       "  %logits = MatMul(%x, %w)\n"
       "}\n",

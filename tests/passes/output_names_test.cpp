@@ -1,4 +1,4 @@
-// Outputs of a graph keep their names, which belong to the caller, whatever replaces them.
+// Outputs of a graph keep their names, which are part of the interface, whatever node replaces the output's node.
 #include <gtest/gtest.h>
 
 #include "compiler/gir/gir.h"

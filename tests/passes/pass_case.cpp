@@ -78,7 +78,7 @@ Pass find_pass(const std::string& name) {
   throw std::runtime_error("no pass " + name);
 }
 
-/// Copies the nodes that the outputs need, depth first, and names inner values in that order.
+/// Copies the nodes on which the outputs depend, depth first, and names inner values in this order.
 class Normaliser {
  public:
   explicit Normaliser(const Graph& from) : from_(from) {}
@@ -151,7 +151,7 @@ std::vector<Tensor> random_inputs(const Graph& graph) {
   return out;
 }
 
-/// The tensor in the type `dtype`, which may be wider than the tensor's.
+/// Converts the tensor to `dtype`, which may be wider than the tensor's type.
 Tensor in_type(const Tensor& t, DType dtype) {
   if (t.dtype() == dtype) return t;
   Tensor out(dtype, t.shape());
@@ -159,7 +159,7 @@ Tensor in_type(const Tensor& t, DType dtype) {
   return out;
 }
 
-/// The results that a caller of the graph sees: inputs and outputs have their types in memory.
+/// The results as a caller of the graph sees them: inputs and outputs are converted to their types in memory.
 std::vector<Tensor> interpreted(const Graph& graph, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> in, out;
   for (size_t i = 0; i < inputs.size(); ++i) in.push_back(in_type(inputs[i], graph.value(graph.inputs[i]).dtype));

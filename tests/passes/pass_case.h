@@ -7,9 +7,9 @@
 //     EXPECT
 //     graph g(%x: f32[2,3]) -> (%y) { ... }
 //
-// TARGET may be left out (x86-64-v3). Or "EXPECT unchanged". Names of inner values and nodes and the order of
-// independent nodes do not matter. The graph is also interpreted before and after the passes, on random inputs; the
-// results must agree.
+// Without TARGET, the target is x86-64-v3. "EXPECT unchanged" needs no second graph. Names of inner values and nodes
+// and the order of independent nodes do not matter. The graph is also interpreted before and after the passes, on
+// random inputs; the results must agree.
 #pragma once
 
 #include <string>
@@ -33,7 +33,7 @@ struct PassCase {
 std::vector<PassCase> read_cases(const std::string& folder);
 void run_case(const PassCase& c);
 
-/// The graph's text. Inner values are named by their position in a walk from the outputs; node names are left out.
+/// The graph's text, without node names. Inner values are named by their position in a walk from the outputs.
 std::string normal_text(const Graph& graph);
 
 }  // namespace gcg::test

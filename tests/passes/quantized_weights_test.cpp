@@ -146,14 +146,15 @@ TEST(QuantizedWeights, ArePackedOnGpusForFewRows) {
   for (const int block : {16, 32, 64, 128}) EXPECT_EQ(lower_rows(1, block, "i4", "sm_90a", Precision::fp16), packed);
   EXPECT_EQ(lower_rows(16, 32, "i8", "sm_80", Precision::bf16), packed);
   EXPECT_EQ(lower_rows(17, 32, "i8", "sm_80", Precision::bf16), floats);
-  EXPECT_EQ(lower_rows(5, 32, "i4", "sm_90a", Precision::fp32), packed);  // three parts of each row
+  EXPECT_EQ(lower_rows(5, 32, "i4", "sm_90a", Precision::fp32), packed);  // each row takes three parts
   EXPECT_EQ(lower_rows(6, 32, "i4", "sm_90a", Precision::fp32), floats);
   EXPECT_EQ(lower_rows(1, 8, "i4", "sm_90a", Precision::fp16), floats);
   EXPECT_EQ(lower_rows(1, 32, "i2", "sm_90a", Precision::fp16), floats);
   EXPECT_EQ(lower_rows(1, 32, "i4", "sm_75", Precision::fp16), floats);
 }
 
-/// For blocks of 32, scales in f16 save a fourth of the bytes; this is only done if f16 holds the scales exactly.
+/// For blocks of 32, scales in f16 save a fourth of the bytes. The pass stores scales in f16 only if f16 holds them
+/// exactly.
 TEST(QuantizedWeights, ScalesOfGpusAreHalfWhereExact) {
   for (const bool exact : {true, false}) {
     const Graph after =
@@ -169,7 +170,7 @@ TEST(QuantizedWeights, ScalesOfGpusAreHalfWhereExact) {
   }
 }
 
-/// The gradient of a product reads the product's integers. On CPUs, some rows at a time become floats.
+/// The gradient of a product reads the product's integers. On CPUs, a few rows at a time are widened to floats.
 TEST(QuantizedWeights, TransposedProductsReadTheSameIntegers) {
   for (const char* type : {"i4", "u8"}) {
     const Graph after = keep(concat(R"(graph g(%x: f32[3,256], %g: f32[2,3,300]) -> (%y, %z) {
@@ -211,7 +212,7 @@ TEST(QuantizedWeights, TransposedProductsReadTheSameIntegers) {
   EXPECT_EQ(lowered("x86-64-v3", "i4", "%s", 2100, 2048), two);
 }
 
-/// Without a product that keeps the integers, weights with scales along the columns become floats.
+/// Without a product that keeps the integers, weights with scales along the columns are widened to floats.
 TEST(QuantizedWeights, TransposedProductsAloneStay) {
   keep(R"(graph g(%g: f32[3,300]) -> (%z) {
     constant %q: i4[300,256] = random(1)

@@ -11,7 +11,7 @@
 namespace gcg::test {
 namespace {
 
-/// y = Squeeze(x) if the last extent n is 1, else x; then `rest`.
+/// A graph with y = Squeeze(x) if the last extent n is 1, else y = x; `rest` follows.
 std::string rank_by_extent(const std::string& rest, const std::string& outputs = "%z") {
   return R"(graph g(%x: f32[b,4,n]) -> ()" + outputs + R"() {
     constant %one: i64[] = {1}

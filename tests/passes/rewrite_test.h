@@ -13,8 +13,8 @@ namespace gcg::test {
 std::map<std::string, int> op_counts(const Graph& graph);
 
 /// Runs `pass` on the graph, verifies it, and compares the interpreter's results before and after on inputs from a
-/// fixed seed, with symbols bound to `symbols`. Returns the resulting graph. Fails the test if the pass reports wrongly
-/// whether it changed the graph.
+/// fixed seed, with symbols bound to `symbols`. Returns the resulting graph. Fails the test if the pass's return value
+/// does not say whether it changed the graph.
 Graph check_rewrite(const std::string& text, const std::function<bool(Graph&)>& pass, bool changes,
                     const std::map<std::string, int64_t>& symbols = {});
 

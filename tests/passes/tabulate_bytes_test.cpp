@@ -24,7 +24,7 @@ TEST(TabulateBytes, AFunctionOfOneByteIsATable) {
   EXPECT_EQ(op_counts(after).count("QuantizeLinear"), 0u);
 }
 
-/// x * sigmoid(x), the sigmoid in bytes.
+/// x * sigmoid(x), where the sigmoid's result is stored in bytes.
 TEST(TabulateBytes, BytesOnTheWayThatTheFirstDeterminesAreNoneOfTheirOwn) {
   const Graph after = check_rewrite(R"(graph g(%x: i8[n,3]) -> (%y) {
     constant %s: f32[] = {0.05}

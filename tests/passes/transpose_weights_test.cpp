@@ -70,7 +70,7 @@ TEST(TransposeWeights, TakesBackATransposition) {
   EXPECT_EQ(&weights_of(graph), table);
 }
 
-/// Rows that do not fill whole 16-byte units, and matrices that other GPUs read unchanged.
+/// The pass leaves rows that do not fill whole 16-byte units, and matrices that other GPUs read unchanged.
 TEST(TransposeWeights, LeavesOthers) {
   turn(product(1, 68), false);
   turn(product(1, 68), true, "sm_90a", Precision::fp32);

@@ -3,9 +3,13 @@
 
   check_place.py [--short] [--small N] [--memory N] [--medium N] [--first SEED] [--pisa STEPS] [--seconds S] [--environments FOLDER]
 
-small: problems of 4 to 14 groups on 2 to 4 unequal devices, half of them with limited memory, compared with the proven optimum: on average at
-most 1 % above it, never more than 5 %. memory: a placement must be found with the least memory that CP-SAT proves to be enough, and with 5 % and 10 % more.
-medium: 50 to 300 groups in SAGA's model, never worse than the best of its schedulers on the same simulator, nor in SAGA's own model. pisa: problems that are changed step by step, to make placement as bad as possible compared with the optimum. Problems that CP-SAT does not solve within --seconds are counted but not compared. --first: the first problem's seed, to divide a run. --short never installs anything and is skipped without OR-tools. $PLACE_DRIVER: the built place_driver."""
+small: problems of 4 to 14 groups on 2 to 4 unequal devices, half of them with limited memory. The time must be on
+average at most 1 % above the proven optimum, and never more than 5 %. memory: placement must succeed with the least
+memory that CP-SAT proves to be enough, and with 5 % and 10 % more. medium: 50 to 300 groups in SAGA's model. Placement
+must never be worse than the best of SAGA's schedulers, on our simulator and in SAGA's own model. pisa: problems that
+are changed step by step, to make placement as bad as possible compared with the optimum. Problems that CP-SAT does not
+solve within --seconds are counted but not compared. --first is the first problem's seed, to divide a run. --short never
+installs anything and is skipped without OR-tools. $PLACE_DRIVER: the built place_driver."""
 import argparse
 import json
 import math
@@ -115,7 +119,7 @@ def check_memory(place, exact, instances, seeds, most_groups, seconds):
 
 
 def related(rng):
-    """An instance of SAGA's model, and the same as one of our problems."""
+    """An instance of SAGA's model, and the same instance as one of our problems."""
     groups, devices = rng.randint(50, 300), rng.randint(2, 6)
     costs = [rng.randint(10, 200) for _ in range(groups)]
     speeds = [rng.choice([1, 1, 2, 4, 8]) for _ in range(devices)]

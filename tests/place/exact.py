@@ -6,8 +6,9 @@ CALLER = ANYWHERE = -1
 
 
 class Model:
-    """`capacity`: memory of each device, as numbers or linear expressions; None: no limits. With limits, everything begins exactly
-    as early as the rules say. Without limits it may begin later, which gives the same optimum."""
+    """`capacity`: memory of each device, as numbers or linear expressions; None: no limits. With limits, groups and
+    transfers begin exactly as early as the rules say. Without limits they may begin later, which gives the same
+    optimum."""
 
     def __init__(self, problem, horizon, memory=None):
         self.p, self.m, self.horizon, self.asap = problem, cp_model.CpModel(), horizon, memory is not None
@@ -111,8 +112,8 @@ class Model:
         return self.turn[g, h]
 
     def _orders(self):
-        """One group at a time on a device. Transfers of a link run in the order in which their producers end; those of one producer
-        in any order."""
+        """A device runs one group at a time. Transfers of a link run in the order in which their producers end;
+        transfers of one producer run in any order."""
         self.turn, n = {}, len(self.groups)
         self.group_waits = {g: [] for g in range(n)}
         for g in range(n):
@@ -134,7 +135,7 @@ class Model:
                 p, q = self._producer(v), self._producer(w)
                 if p == q:
                     first = self.m.new_bool_var("")
-                    if self.asap:  # the rules' order decides when memory is allocated
+                    if self.asap:  # here the order of the rules matters, because it decides when memory is allocated
                         self.m.add(self._first_read(v, d) <= self._first_read(w, d)).only_enforce_if(first)
                         self.m.add(self._first_read(v, d) > self._first_read(w, d)).only_enforce_if(~first)
                 elif p == CALLER or q == CALLER:
@@ -174,7 +175,7 @@ class Model:
                             self.input_waits[r].append((self.arrival[v, d], self.on[r][d], self.sent[v, f, d]))
 
     def _earliest(self, var, waits):
-        """var == the largest of the waits whose literals hold, or 0."""
+        """Makes var equal to the largest of the waits whose literals hold, or 0."""
         terms = []
         for expression, *literals in waits:
             if any(x is False for x in literals):
@@ -261,7 +262,8 @@ def solve(model, seconds):
 
 
 def least_time(problem, us, seconds):
-    """The proven shortest time of a run, or None; `us`: a time that is possible."""
+    """The shortest time that CP-SAT finds or None, the solver's status, and the proven lower bound. `us`: a time that
+    is possible."""
     memory = [d.get("memory") for d in problem["devices"]]
     bounded = any(m is not None for m in memory)
     horizon = max(us, 1)
@@ -274,13 +276,13 @@ def least_time(problem, us, seconds):
 
 
 def is_possible(problem, seconds):
-    """Has CP-SAT found any placement that fits? None: it ran out of time."""
+    """True if CP-SAT found a placement that fits, False if it proved that there is none, None if it ran out of time."""
     model = Model(problem, _horizon(problem), [d.get("memory", 10**8) for d in problem["devices"]])
     return {"OPTIMAL": True, "FEASIBLE": True, "INFEASIBLE": False}.get(solve(model, seconds)[1])
 
 
 def _horizon(problem):
-    """An upper bound: everything one after the other, as slowly as possible."""
+    """An upper bound of the time: all groups and transfers one after the other, each as slow as possible."""
     slow = sum(max(us for us in g["us"] if us is not None) for g in problem["groups"])
     return slow + sum((v["bytes"] + 20) * len(problem["devices"]) for v in problem["values"])
 

@@ -61,7 +61,7 @@ def problem(rng, groups, devices, unequal=True, unsupported=0.1, transfer=None, 
 
 
 def limit_memory(rng, p):
-    """Memory sizes so that some placements fit and others do not; one device may be too small for any group."""
+    """Sets memory sizes so that some placements fit and others do not. One device may be too small for any group."""
     need = sum(p["weights"]) + sum(v["bytes"] for v in p["values"])
     for device in p["devices"]:
         device["memory"] = round(need * rng.uniform(0.25, 0.9))

@@ -59,8 +59,8 @@ TEST(Lanes, NoneIdlesWhileAGroupIsReady) {
           if (transfer.value == v && transfer.to == placed.device[static_cast<size_t>(g)]) there = transfer.end;
         ready = std::max(ready, there);
       }
-      // From then until the group begins, its device works without a gap, on groups that come earlier in the order or
-      // began earlier.
+      // From `ready` until the group begins, its device must work without a gap, on groups that come earlier in the
+      // order or began earlier.
       double busy = ready;
       for (bool more = true; more;) {
         more = false;

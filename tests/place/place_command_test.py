@@ -21,7 +21,7 @@ FLEET = {"devices": [{"name": "pool:0", "kind": "cpu"}, {"name": "pool:1", "kind
 
 
 def chain(path, width, layers):
-    """Products, a Softplus that only one pool supports, products."""
+    """A chain of products, a Softplus that only one pool supports, and more products."""
     rng = np.random.default_rng(0)
     weights, nodes, at = [], [], "x"
     for i in range(layers):
@@ -123,7 +123,7 @@ class PlaceCommand(unittest.TestCase):
             self.accepted("run", "out.gart", "--random", "1")  # which proves every digest
 
     def test_inputs_from_another_device_take_longer(self):
-        """The first group would take less time on pool:1; so would the second one, but on pool:0 it would then take more."""
+        """The first group would take less time on pool:1. The second group, on pool:0, would then read its input from another device and take longer."""
         first, middle, last = (g["name"] for g in self.groups)
         row = lambda group, device, us, crossed=False: {"group": group, "device": device, "operation_us": us, "crossed": crossed}
         for longer, where in ((50, "pool:1"), (900, "pool:0")):
@@ -145,7 +145,8 @@ class PlaceCommand(unittest.TestCase):
         self.assertIn("placed again", self.accepted("place", "model.gart", "--profile", "profile.json", "-o", "out.gart", "--threshold", "1%"))
 
     def test_a_busy_device_does_not_hold_its_groups(self):
-        """Its own noise is not a reason to stay there; and a device that was never measured is worth a try."""
+        """A busy device's own noise is not a reason to keep its groups there. A device that was never measured is worth
+        an attempt."""
         one = {"devices": [{"name": "pool:0", "kind": "cpu"}, {"name": "pool:1", "kind": "cpu"}]}
         self.write("two.json", one)
         chain(self.path("small.onnx"), 32, 1)

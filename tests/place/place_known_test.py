@@ -7,7 +7,7 @@ import unittest
 
 import check_place
 
-BEST = {38: (3006.75, 2318.0), 41: (936.75, 936.75)}  # seed: microseconds, for links that queue and for SAGA's model, in which they do not
+BEST = {38: (3006.75, 2318.0), 41: (936.75, 936.75)}  # seed: microseconds with links that queue, and in SAGA's model, whose links do not queue
 
 
 class Known(unittest.TestCase):

@@ -59,7 +59,7 @@ void expect_runs(const Problem& p, const Placement& placement) {
     }
 }
 
-/// The least time over all d^n assignments and all orders that a depth-first walk visits.
+/// The smallest time over all d^n assignments and all orders that a depth-first walk visits.
 class Exhaustive {
  public:
   explicit Exhaustive(const Problem& problem) : p_(problem), simulator_(problem), open_(problem.groups.size()) {
@@ -170,7 +170,7 @@ TEST(Place, SaysWhyNothingFits) {
             "group 'g1' fits on no device: 'a' does not support it; 'b' does not support it");
 }
 
-/// Two devices, four equal parallel groups, all on the first device.
+/// Four independent groups, which take `a` on the first device and `b` on the second one.
 Problem side_by_side(double a, double b) {
   Problem p;
   p.devices = {{"a", kEnough}, {"b", kEnough}};
@@ -186,8 +186,8 @@ TEST(Refine, StaysWhereTheGainIsWithinThresholdOrNoise) {
   EXPECT_TRUE(refine(slowed, now).moved);
   EXPECT_EQ(refine(slowed, now).us, 300);
   RefineOptions noisy;
-  // One of the slow groups moves. The other groups stay, with 410/620 of the noise: the gain must exceed 1.66 times
-  // it.
+  // One of the slow groups moves. The groups that stay have 410/620 of the noise, so the gain must exceed 1.66 times
+  // the noise.
   noisy.noise_us = 73;
   EXPECT_FALSE(refine(slowed, now, noisy).moved);
   noisy.noise_us = 71;
@@ -218,7 +218,7 @@ TEST(NextRound, EndsWithTheLeastMeasuredNotTheLast) {
   EXPECT_EQ(end.predicted_us, 205);
 }
 
-/// Other load makes one device three times slower than predicted; rounds measure with the true times.
+/// Other load makes one device three times slower than predicted; each round measures the true times.
 TEST(NextRound, FindsTheBestPlacementBehindABusyNeighbour) {
   const Problem truth = side_by_side(100, 300);
   Problem known = side_by_side(100, 100);

@@ -12,7 +12,7 @@ namespace {
 Problem problem(const char* text) { return problem_from(nlohmann::json::parse(text)); }
 
 TEST(Simulate, AGroupWaitsForTransferOfItsInput) {
-  // 0 -> 1 on another device: 10 us, then 2 us and 30 bytes at 10 bytes/us, then 20 us.
+  // Group 0 feeds group 1 on another device: 10 us, then 2 us of latency and 30 bytes at 10 bytes/us, then 20 us.
   const Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[10,2],[10,2],[0,0]],
     "groups": [{"us": [10, 10]}, {"us": [20, 20]}], "values": [{"bytes": 30, "producer": 0, "readers": [1]}]})");
   EXPECT_EQ(simulate(p, {{0, 0}, {0, 1}}).us, 30);
@@ -24,8 +24,8 @@ TEST(Simulate, AGroupWaitsForTransferOfItsInput) {
   EXPECT_EQ(t.busy_us, (std::vector<double>{10, 20}));
 }
 
-/// 0 on a, 1 on b, 2 on a. Each device has waited longer or shorter than its thread spins; b has waited since the
-/// beginning.
+/// Groups 0 and 2 run on a, group 1 on b. A device wakes late if it has waited longer than its thread spins; b waits
+/// from the beginning.
 TEST(Simulate, ADeviceThatHasWaitedForLongIsWoken) {
   Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[1,0],[1,0],[0,0]],
     "groups": [{"us": [40, 40]}, {"us": [20, 20]}, {"us": [5, 5]}],
@@ -38,8 +38,8 @@ TEST(Simulate, ADeviceThatHasWaitedForLongIsWoken) {
   EXPECT_EQ(simulate(p, {{0, 1, 0}, {0, 1, 2}}).us, 10 + 20 + 5) << "both still spin";
 }
 
-/// 0 on a, 1 and 2 on b: a value that another device with the same memory made is not in the reader's caches; a value
-/// that the reader itself made is.
+/// Group 0 runs on a, groups 1 and 2 on b. A value that another device with the same memory made is not in the reader's
+/// caches. A value that the reader itself made is.
 TEST(Simulate, WhatReadsAnotherDevicesValueTakesLonger) {
   Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[0,0],[0,0],[0,0]],
     "groups": [{"us": [40, 40]}, {"us": [20, 20]}, {"us": [5, 5]}],
@@ -126,9 +126,9 @@ TEST(Simulate, ARunThatTakesLongerThanItMayTakesForever) {
   EXPECT_EQ(simulator.cost(placement, 35).us, 35);
   EXPECT_EQ(simulator.share(), 1);
   EXPECT_EQ(simulator.cost(placement, 34).us, kUnsupported);
-  EXPECT_EQ(simulator.share(), 0.5);  // known only after 0 and 2
+  EXPECT_EQ(simulator.share(), 0.5);  // after 0 and 2 ran, it is known that 1 exceeds the limit
   EXPECT_EQ(simulator.cost(placement, 29).us, kUnsupported);
-  EXPECT_EQ(simulator.share(), 0);  // 1 takes 20, and waits for 0
+  EXPECT_EQ(simulator.share(), 0);  // known before any group runs: 1 takes 20 us and waits for 0
 }
 
 TEST(Simulate, TheEndOfTheRunWaitsForTheCriticalPath) {

@@ -1,4 +1,4 @@
-// Problems with hardly any placement that fits.
+// Problems in which hardly any placement fits.
 #include <gtest/gtest.h>
 
 #include "compiler/place/place.h"
@@ -7,7 +7,7 @@
 namespace gcg::place {
 namespace {
 
-// The least memory with which six groups can run: of 1,920 placements two fit, and both take longer than most.
+// The least memory with which six groups can run: 2 of 1,920 placements fit, and both take longer than most.
 constexpr const char* kTight = R"({"devices": [{"name": "d0", "memory": 650}, {"name": "d1", "memory": 650}],
   "links": [[0, 0], [1, 1], [1, 0], [0, 0]],
   "groups": [{"name": "g00000", "us": [1, 6], "weights": [0], "working": 10},

@@ -1,4 +1,4 @@
-// Each check of compile.cpp's "from here on" rules detects a pass that breaks the rule.
+// Each check of the "from here on" rules in compile.cpp detects a pass that breaks the rule.
 #include "compiler/plan/frozen_steps.h"
 
 #include <gtest/gtest.h>

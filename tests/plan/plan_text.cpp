@@ -186,7 +186,7 @@ class Parser {
   std::map<int, std::string> facts_;
 };
 
-/// Claims the kernels that the text assigns to a library.
+/// Binds the kernels that the text assigns to a library.
 class Binder final : public LibraryBinder {
  public:
   std::optional<LibraryCall> bind(const Kernel& kernel) const override {
@@ -202,7 +202,7 @@ class Binder final : public LibraryBinder {
   }
 };
 
-/// Gives two launches to kernels that the text marks as followed.
+/// Compiles kernels that the text marks as followed to two launches.
 class Followed final : public Backend {
  public:
   DeviceClass device() const override { return DeviceClass::cuda; }
@@ -255,7 +255,7 @@ const std::map<std::string, std::function<void(Plan&)>> kPasses = {
     {"select_code", select},
 };
 
-/// The error's message alone, or "sound".
+/// The error's message, or "sound".
 std::string verdict(const Plan& plan) {
   try {
     verify_plan(plan);

@@ -11,16 +11,16 @@
 //     EXPECT
 //     ...
 //
-// Both plans are as compiler/plan/print_plan.h prints buffers and steps; if the expected one begins with "sequence",
-// buffers are not compared. PASS names passes in order, or "verify_plan", whose result is an error message or "sound".
-// Kernels follow from their launches: loops over their operands' bytes as floats. Lines before the buffers state
-// further facts:
+// Both plans have the form in which compiler/plan/print_plan.h prints buffers and steps. If the expected plan begins
+// with "sequence", buffers are not compared. PASS names passes in order, or "verify_plan", whose result is an error
+// message or "sound". The text does not describe kernels: each is a loop over its operands' bytes as floats. Lines
+// before the buffers state further facts:
 //
 //     for sm_90a                     cost models use the numbers of this target; default: those of a typical GPU
 //     kernel k0 waits ahead 1        its code reads operand 1 before it waits for the previous launch
 //     kernel k0 waits blocks 264     the same without an operand; a launch has 264 blocks
 //     kernel k0 followed             its code is two launches
-//     kernel k0 library              a library does it, and may overwrite its last operand but the result
+//     kernel k0 library              a library runs it, and may overwrite its last operand before the result
 #pragma once
 
 #include <string>

@@ -62,7 +62,7 @@ TEST(ThreadSchedule, ChainsThatNothingPrecedesOrFollowsCount) {
 }
 
 TEST(ThreadSchedule, StretchesAreScheduledByThemselves) {
-  Steps steps;  // chains that fork and join, heavy steps between them
+  Steps steps;  // chains that fork and join, with heavy steps between them
   size_t last = add_chain(steps, 1, 1);
   for (int i = 0; i < 3; ++i) {
     const size_t a = add_chain(steps, 10, 2), b = add_chain(steps, 10, 2);
@@ -78,7 +78,7 @@ TEST(ThreadSchedule, StretchesAreScheduledByThemselves) {
 }
 
 TEST(ThreadSchedule, AnEvenCutOfFewTasksIsLeftToStreams) {
-  Steps steps;  // three tasks on two threads: if all threads share each step, it takes 2/3 of its time instead of half
+  Steps steps;  // with three tasks on two threads, a step that all threads share takes 2/3 of its time instead of half
   const size_t a = add_chain(steps, 10, 30, 3), b = add_chain(steps, 10, 30, 3);
   steps.push_back({1, 1, {a, b}});
   EXPECT_FALSE(all_together(schedule_threads(steps, 2)));
@@ -92,8 +92,8 @@ TEST(ThreadSchedule, NothingIsGainedByMovingStepsThatFollowEachOther) {
   EXPECT_TRUE(all_together(schedule_threads(steps, 2)));
 }
 
-/// No schedule takes longer than all threads together on each step, or less than the work and the longest chain allow.
-/// Steps only wait for steps of their own region.
+/// No schedule may take longer than if all threads shared each step, or less than the work and the longest chain allow.
+/// Steps must only wait for steps of their own region.
 TEST(ThreadSchedule, IsWithinItsBounds) {
   std::mt19937 random(3);
   for (int round = 0; round < 300; ++round) {

@@ -166,7 +166,7 @@ class Binding(unittest.TestCase):
             status = 1
             try:
                 self.expect(feeds, model.run(feeds))
-                del model  # must not join threads of the parent
+                del model  # the destructor must not join threads of the parent
                 status = 0
             finally:
                 os._exit(status)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gart.queue: runs that the caller does not wait for, on a CPU and on a fleet."""
+"""gart.queue: runs for which the caller does not wait, on a CPU and on a fleet."""
 import asyncio
 import concurrent.futures
 import json

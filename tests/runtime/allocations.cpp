@@ -5,7 +5,7 @@
 #if GART_COUNTS_ALLOCATIONS
 std::atomic<int64_t> allocations{0};
 
-// Every heap allocation, including operator new, ends in one of these.
+// Every heap allocation, including operator new, calls one of these functions.
 extern "C" {
 void* __libc_malloc(size_t);
 void* __libc_calloc(size_t, size_t);

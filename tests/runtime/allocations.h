@@ -8,5 +8,5 @@
 #define GART_COUNTS_ALLOCATIONS 0
 #else
 #define GART_COUNTS_ALLOCATIONS 1
-extern std::atomic<int64_t> allocations;  // so far in this process
+extern std::atomic<int64_t> allocations;  // number of allocations so far in this process
 #endif

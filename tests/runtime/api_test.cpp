@@ -120,7 +120,7 @@ TEST_F(Api, OutputBuffersAreChecked) {
   ASSERT_TRUE(invocation->set_input(1, view(y)));
   expect_error(invocation->run(), bad, "output 'out' needs 16 bytes, but its buffer has 15");
   EXPECT_EQ(out, std::vector<float>(8, -1.0f));
-  ASSERT_TRUE(invocation->set_output(0, {}));  // back to the invocation's own memory
+  ASSERT_TRUE(invocation->set_output(0, {}));  // from here on, the output is in the invocation's own memory
   ASSERT_TRUE(invocation->run());
   EXPECT_EQ(out, std::vector<float>(8, -1.0f));
 }
@@ -161,8 +161,8 @@ TEST(ApiLoad, TheBestTargetIsChosenUnlessOneIsAskedFor) {
             std::string::npos);
 }
 
-/// On a CPU without tiles, or if the system does not permit them, the next best code runs, and the message says why not
-/// the other.
+/// On a CPU without tiles, or if the system does not permit them, the next best code runs. A message says why the code
+/// for tiles cannot run.
 TEST(ApiLoad, CodeForTilesIsTakenWhereTheyMayBeUsed) {
   test::ArtifactBuilder b = test::add_and_double();
   b.copy_plan().target = 1;
@@ -184,7 +184,7 @@ TEST(ApiLoad, CodeForTilesIsTakenWhereTheyMayBeUsed) {
       << asked.error().message;
 }
 
-/// Code for two targets, with the first and the second set of features.
+/// An artifact with code for two targets, which require these features.
 test::ArtifactBuilder with_targets(uint64_t base, uint64_t other) {
   test::ArtifactBuilder b = test::add_and_double();
   b.copy_plan().target = 1;
@@ -218,7 +218,7 @@ TEST(ApiLoad, PairsOfBf16AreTakenWhereTheyAreFast) {
 
 TEST(ApiLoadDeathTest, TilesThatTheSystemKeepsBackAreNotUsed) {
   if ((kFeaturesX86_64v4Amx & ~cpu_features()) != 0) GTEST_SKIP() << "this CPU has no tiles";
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process that has not requested tiles yet
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // runs the child as a new process, which has not requested tiles yet
   EXPECT_EXIT(load_with_a_small_signal_stack(), testing::ExitedWithCode(0), "");
 }
 

@@ -1,4 +1,4 @@
-// Steps wait for each other exactly if the bytes that they touch require it.
+// Steps wait for each other only if they touch the same bytes.
 #include <gtest/gtest.h>
 
 #include "artifact_schema/reader.h"
@@ -13,7 +13,7 @@ using enum fb::BufferKind;
 struct CopyStep {
   uint32_t to, from;  // buffers
   int64_t tasks;
-  uint16_t first = 0;  // thread; all threads except 0 work alone
+  uint16_t first = 0;  // first thread; a step that begins on a thread other than 0 runs on this thread alone
 };
 
 /// The barriers before each step. Buffers: 0 input, 1 output, 2 constant; temporaries 3 at [0, 256), 4 at [256, 512), 5
@@ -42,7 +42,7 @@ std::vector<int> barriers(const std::vector<CopyStep>& steps, std::vector<Wait>*
   finder.find(plan, extents, shares, waits);
   const std::span<const uint8_t> needed = finder.needed();
   if (out != nullptr) *out = waits;
-  return {needed.begin() + 1, needed.end()};  // the first step of a run needs none
+  return {needed.begin() + 1, needed.end()};  // the first step of a run needs no barrier
 }
 
 TEST(Barriers, ReadAfterWriteWriteAfterReadWriteAfterWrite) {
@@ -71,7 +71,7 @@ TEST(Barriers, SingleTaskStepsShareThreadZero) {
   EXPECT_EQ(barriers({{3, 0, 1}, {4, 3, 4}, {1, 4, 1}}), (std::vector<int>{1, 1}));
 }
 
-/// As text: "2<1.0" means that step 2 waits until thread 1 has finished step 0.
+/// The waits as text: "2<1.0" means that step 2 waits until thread 1 has finished step 0.
 std::string waits(const std::vector<CopyStep>& steps) {
   std::vector<Wait> found;
   std::string out;
@@ -86,16 +86,16 @@ TEST(Barriers, StepsOfOneThreadEachWaitForEachOther) {
   EXPECT_EQ(waits({{3, 0, 1}, {4, 3, 4, 1}, {1, 4, 1}}), "1<0.0 2<1.1 ");  // read after write
   EXPECT_EQ(waits({{4, 3, 1}, {3, 0, 1, 1}}), "1<0.0 ");                   // write after read
   EXPECT_EQ(waits({{3, 0, 1}, {3, 2, 1, 1}}), "1<0.0 ");                   // write after write
-  EXPECT_EQ(waits({{3, 0, 1, 1}, {4, 0, 1, 1}, {5, 0, 1, 2}}), "2<1.1 ");  // waiting for a thread's last step is enough
-  EXPECT_EQ(waits({{3, 0, 0, 1}, {4, 3, 1}}), "");                         // no tasks: no thread to wait for
+  EXPECT_EQ(waits({{3, 0, 1, 1}, {4, 0, 1, 1}, {5, 0, 1, 2}}), "2<1.1 ");  // one wait, for the thread's last step
+  EXPECT_EQ(waits({{3, 0, 0, 1}, {4, 3, 1}}), "");                         // a step without tasks runs on no thread
 }
 
 TEST(Barriers, StepsOfSeveralThreadsNeedBarriersBesideStreams) {
   EXPECT_EQ(barriers({{3, 0, 1, 1}, {4, 3, 4}, {1, 4, 1, 1}}), (std::vector<int>{1, 1}));
 }
 
-/// Copies with a different division at each step, so that nearly every byte moves between threads: a missing barrier
-/// gives wrong data (and a race under tsan).
+/// Each step divides its copy differently, so that nearly every byte moves between threads. A missing barrier gives
+/// wrong data (and a race under tsan).
 TEST(Barriers, DataSurvivesCrossingThreads) {
   test::ArtifactBuilder b;
   const int64_t bytes = 1 << 16;

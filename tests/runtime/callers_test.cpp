@@ -16,10 +16,10 @@ namespace {
 using test::ramp;
 using test::view;
 
-/// A caller enters the pool; leave() ends its stay.
+/// A caller of the pool, which enters by come() and leaves by leave().
 class Caller {
  public:
-  /// The number of threads that the caller has.
+  /// Enters the pool. Returns the number of threads that the caller gets.
   int come(cpu::Device& pool) {
     shift_ = nullptr;
     shift_ = std::make_unique<cpu::Shift>(pool);
@@ -42,7 +42,7 @@ TEST(Callers, WithAsManyAsThreadsEachWorksAlone) {
   }
 }
 
-/// Between two runs a caller still counts, whichever caller is inside when the other one enters.
+/// A caller still counts between two of its runs, whichever caller is inside when the other one enters.
 TEST(Callers, GapsBetweenRunsAreNoPlaceForATeam) {
   cpu::Device pool("cpu", 2);
   Caller a, b;
@@ -80,7 +80,7 @@ TEST(Callers, ShareThreadsWithoutOneTooMany) {
   cpu::Device pool("cpu", 8);
   Caller a, b, c;
   EXPECT_EQ(a.come(pool), 8);
-  EXPECT_EQ(b.come(pool), 1);  // until the first caller's run has ended
+  EXPECT_EQ(b.come(pool), 1);  // the first caller keeps its threads until its run has ended
   EXPECT_EQ(a.come(pool), 4);
   EXPECT_EQ(b.come(pool), 4);
   EXPECT_EQ(c.come(pool), 1);

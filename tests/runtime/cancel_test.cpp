@@ -1,4 +1,4 @@
-// A run that another thread cancels, or that meets another one.
+// Runs that another thread cancels, and calls while a run is in progress.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -39,13 +39,14 @@ TEST(Cancel, ARunEndsBeforeItsNextStep) {
     EXPECT_EQ(done.error().message, "the run was cancelled");
 
     ASSERT_TRUE(set(few));
-    static_cast<void>(invocation->run());  // the last cancel() may have come after the end of the first run
+    static_cast<void>(invocation->run());  // the last cancel() may have come after the first run and cancel this one
     ASSERT_TRUE(invocation->run());
     EXPECT_EQ(test::floats(invocation->output(0)).at(0), 3.0f);
   }
 }
 
-/// Otherwise a thread that cancels when another one is about to run would wait for the whole run.
+/// cancel() before a run must cancel it. Otherwise a thread that cancels just before the run begins would wait for the
+/// whole run.
 TEST(Cancel, JustBeforeARunIsNotLost) {
   test::ArtifactBuilder builder = test::picking_loop();
   const Result<Program> program = test::load_model(builder, {.device = "cpu"});
@@ -64,7 +65,7 @@ TEST(Cancel, JustBeforeARunIsNotLost) {
   ASSERT_TRUE(invocation->run()) << "wait() ends what was cancelled";
 }
 
-/// Calls f() while a run is in progress, and ends the run.
+/// Calls f() while a run is in progress, and then cancels the run.
 void during_a_run(Invocation& invocation, const std::function<void()>& f) {
   const std::vector<float> data(1 << 24, 1.0f);
   const int64_t all = 1 << 24;
@@ -75,7 +76,7 @@ void during_a_run(Invocation& invocation, const std::function<void()>& f) {
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, ErrorCode::cancelled);
   });
-  const auto is_idle = [&] {  // asks without changing anything
+  const auto is_idle = [&] {  // this call has no effect but its error
     return !invocation.set_output("nothing", {}).error().message.starts_with("the invocation is running");
   };
   while (is_idle()) std::this_thread::yield();
@@ -134,7 +135,7 @@ TEST(Limit, ARunBeyondItFailsOrWaits) {
   EXPECT_EQ(wrong.error().message, "runs is -1; 0 to 1024 are possible");
 }
 
-// A copy's site would name the memory of the original.
+// A copy would point to the memory of the original.
 static_assert(!std::is_copy_constructible_v<cpu::Device> && !std::is_copy_assignable_v<cpu::Device>);
 
 }  // namespace

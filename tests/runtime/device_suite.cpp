@@ -89,7 +89,7 @@ TEST_P(DeviceSuite, MemoryOfTheCallers) {
   }
 }
 
-/// Callers feed a recurrent model's state back in this way.
+/// Callers overwrite an input with an output to feed back a recurrent model's state.
 TEST_P(DeviceSuite, AnOutputMayLieOverAnInput) {
   auto invocation = load(test::add_and_double()).new_invocation();
   const std::vector<float> data = ramp(300);
@@ -130,7 +130,7 @@ TEST_P(DeviceSuite, LoopsUntilConditionOrTripCount) {
   }
 }
 
-/// Without a condition, and with the caller's trip count; the iteration number selects the summand.
+/// A loop without a condition, whose trip count is an input; the iteration number selects the summand.
 TEST_P(DeviceSuite, LoopsCountTheirTurns) {
   const Program& program = load(test::picking_loop());
   const std::vector<float> data = {1, 20, 300, 4000};
@@ -165,7 +165,7 @@ TEST_P(DeviceSuite, LateSizes) {
   EXPECT_EQ(run.error().message, "output 'out' needs 196 bytes, but its buffer has 4");
 }
 
-/// A kernel that fails in the middle only fails its run: later runs are correct, including those of other callers.
+/// A kernel that fails in the middle fails only its own run. Later runs must be correct, also those of other callers.
 TEST_P(DeviceSuite, RunsAfterAFailure) {
   const Program& program = load(test::gathering_twice());
   auto invocation = program.new_invocation(), other = program.new_invocation();
@@ -195,7 +195,7 @@ TEST_P(DeviceSuite, RunsAfterAFailure) {
   }
 }
 
-/// Strings become their positions among those that the input tells apart; each run reads them again.
+/// A string becomes its index in the input's list of known strings. Each run reads the strings again.
 TEST_P(DeviceSuite, StringsAreLookedUp) {
   test::ArtifactBuilder builder = test::gathering_twice();
   builder.entry().inputs[1]->labels = {"", "ape", "dog"};
@@ -212,7 +212,7 @@ TEST_P(DeviceSuite, StringsAreLookedUp) {
   texts[1] = "ape";
   ASSERT_TRUE(invocation->run());
   EXPECT_EQ(floats(invocation->output(0)), (std::vector<float>{6, 4, 4, 6}));
-  texts[2] = "cow";  // its number is -1, which this model does not take
+  texts[2] = "cow";  // the list does not have it, so its index is -1, which this model refuses
   EXPECT_NE(invocation->run().error().message.find("index -1, element 2"), std::string::npos);
   texts[2] = nullptr;
   EXPECT_EQ(invocation->run().error().message, "input 'index': string 2 is null");
@@ -221,7 +221,7 @@ TEST_P(DeviceSuite, StringsAreLookedUp) {
             "input 'index' must be string, but is i64");
 }
 
-/// A run that fails before the first step leaves the outputs as they were.
+/// A run that fails before its first step must leave the outputs unchanged.
 TEST_P(DeviceSuite, RunsThatCannotBegin) {
   auto invocation = load(test::add_and_double()).new_invocation();
   const std::vector<float> x = ramp(8);

@@ -93,7 +93,7 @@ void add_overlapping_launches(test::ArtifactBuilder& builder, fb::PlanT& plan, u
   }
 }
 
-/// A copy of the plan for CPUs that multiply bytes; such a CPU prefers it.
+/// Adds a copy of the plan for CPUs with VNNI; such a CPU prefers the copy.
 void add_plan_for_bytes(test::ArtifactBuilder& builder) {
   auto target = std::make_unique<fb::TargetT>();
   target->name = "bytes";
@@ -128,7 +128,7 @@ std::unique_ptr<fb::EntryPointT> copying_entry(const char* name, const char* sta
   return entry;
 }
 
-/// Small, for any CPU, with a plan for CPUs that multiply bytes. Its plan for a GPU has a library call with an oldest
+/// A small artifact for any CPU, with a plan for CPUs with VNNI. Its plan for a GPU has a library call with an oldest
 /// version and an algorithm, overlapping launches, a tensor map of images and a kernel with clusters. There is an entry
 /// point with a session's state, and one that reads a state of the program.
 test::ArtifactBuilder current_artifact() {

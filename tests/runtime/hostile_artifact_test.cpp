@@ -1,5 +1,5 @@
-// Artifacts with faults that only a run can detect, so that they pass the verifier. A run must give an error and
-// nothing worse.
+// Artifacts with faults that only a run can detect, so the verifier accepts them. A run must give an error and nothing
+// worse.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -23,7 +23,7 @@ std::string error_of_run(ArtifactBuilder b, size_t elements) {
 
 bool says(const std::string& message, const std::string& part) { return message.find(part) != std::string::npos; }
 
-/// positives() with `step` in place of its last step, which wrote the output.
+/// positives() with a fill in place of its last step, which writes the output.
 ArtifactBuilder positives_ending_in_fill() {
   ArtifactBuilder b = test::positives();
   fb::StepT& last = *b.plan().sequences[0]->steps.back();
@@ -35,7 +35,7 @@ ArtifactBuilder positives_ending_in_fill() {
 TEST(HostileArtifact, AnOutputOfLateShapeInASmallerBufferIsRefused) {
   EXPECT_EQ(error_of_run(positives_ending_in_fill(), 7), "");
   ArtifactBuilder b = positives_ending_in_fill();
-  b.plan().buffers[1]->size = b.constant(4);  // known before the run, the shape only after the bind step
+  b.plan().buffers[1]->size = b.constant(4);  // known before the run, but the shape only after the bind step
   b.plan().sequences[0]->steps.back()->tasks = b.constant(1);
   const std::string message = error_of_run(std::move(b), 7);
   EXPECT_TRUE(says(message, "the plan writes 4 bytes to output 'out' of shape")) << message;

@@ -12,21 +12,20 @@ namespace gart::test {
 
 const KernelBlob& kernels();
 
-/// out = 2 (x + y) for f32[n]; symbolic, with a temporary between the two kernels.
+/// out = 2 (x + y) for f32[n], with a symbolic n and a temporary between the two kernels.
 ArtifactBuilder add_and_double();
 
-/// The same with an additional static plan for n = `extent` that writes 2 (x + x), so that tests can tell which plan
-/// ran.
+/// add_and_double() with an additional static plan for n = `extent`, which writes 2 (x + x), so that tests can tell
+/// which plan ran.
 ArtifactBuilder with_static_plan(int64_t extent);
 
 /// out = the positive elements of x, f32[n] -> f32[k], through a bind step and a temporary of k elements.
 ArtifactBuilder positives();
 
-/// y = x doubled until its first element is not below 10, at most 8 times; f32[n].
+/// y = x, f32[n], doubled at most 8 times, until the first element is 10 or more.
 ArtifactBuilder doubling_loop();
 
-/// out[0] = the sum of the first `trips` elements of data; f32[m], i64[]. Each iteration gathers the element with its
-/// number.
+/// out[0] = the sum of the first `trips` elements of data, for f32[m] and i64[]. Iteration i gathers element i.
 ArtifactBuilder picking_loop();
 
 /// y[i] = 2 data[index[i]] for f32[m] and i64[n]; step 'Gather_1' reports indices out of range.
@@ -47,7 +46,8 @@ inline std::vector<float> floats(const TensorView& tensor) {
   return {elements.begin(), elements.end()};
 }
 
-/// Loads what the builder writes. The bytes must outlive the program, so they live as long as the process.
+/// Loads the artifact that the builder writes. The bytes must outlive the program, so they exist until the process
+/// ends.
 Result<Program> load_model(ArtifactBuilder& builder, const LoadOptions& options = {});
 
 }  // namespace gart::test

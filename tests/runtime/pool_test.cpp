@@ -62,7 +62,7 @@ TEST(CpuPool, TheAllowedSetIsTheThreads) {
   }).join();
 }
 
-/// Two pools at once, each working only on its own cores; the caller gets its cores back.
+/// Two pools work at the same time, each only on its own cores. Afterwards the caller may use all its cores again.
 TEST(CpuPool, ThreadsStayOnTheirCores) {
   const Cores all = Cores::allowed();
   for (int core = 0, found = 0; core < CPU_SETSIZE && found < 2; ++core) {
@@ -87,8 +87,8 @@ void write(const std::filesystem::path& file, const std::string& text) {
   std::ofstream(file) << text;
 }
 
-/// Without /proc and /sys; with limits of both versions, in the group or above it; in a container that sees only its
-/// own group.
+/// Cases: without /proc and /sys, with limits of both cgroup versions in the group or above it, and in a container that
+/// sees only its own group.
 TEST(CpuPool, ThreadsAreWithinTheQuota) {
   const std::filesystem::path root = std::filesystem::path(testing::TempDir()) / "gart_quota";
   const auto quota = [&] { return cpu::within_quota(8, root.string()); };
@@ -146,8 +146,8 @@ double waiting_us(bool spin) {
 
 TEST(CpuPool, ThreadsThatMayNotSpinSleepAtOnce) { EXPECT_LT(waiting_us(false), 4000); }
 
-/// Threads that may spin do so. This shows that the test above can detect spinning. Callers leave the second core only
-/// if there are two.
+/// Threads that may spin do so, which shows that the test above can detect spinning. The second thread needs a second
+/// core.
 TEST(CpuPool, ThreadsThatMaySpinDo) {
   if (Cores::allowed().count() < 2) GTEST_SKIP() << "one core";
   EXPECT_GT(waiting_us(true), 4000);

@@ -64,7 +64,7 @@ TEST_P(Run, StepsAreNotedWhereThatIsWanted) {
     }
     EXPECT_EQ(steps, (std::set<uint32_t>{0, 1}));
   }
-  invocation->record_steps(std::span(times).first(1));  // too few places: further entries are only counted
+  invocation->record_steps(std::span(times).first(1));  // there is room for one entry, so the others are only counted
   times[1] = {77, 77, 77, 77};
   ASSERT_TRUE(invocation->run());
   EXPECT_GE(invocation->recorded_steps(), 2u);

@@ -1,4 +1,4 @@
-// Threads of a team take over the work of those that have not come.
+// Threads of a team take over the work of threads that have not arrived.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -31,8 +31,8 @@ struct Count {
     return wrong;
   }
   const size_t shares;
-  int slow = -1;                       // the share that takes long
-  std::atomic<int> early = 0;          // times that a share of the section before was not done
+  int slow = -1;                       // index of a share that takes long
+  std::atomic<int> early = 0;          // number of times when a share of the previous section was not done yet
   std::vector<std::atomic<int>> done;  // per section and share
 };
 
@@ -46,11 +46,10 @@ TEST(Team, ACallerDoesTheSharesOfThreadsThatDoNotCome) {
     EXPECT_EQ(count.wrong(), 0);
   }
   for (const Signal& call : calls) EXPECT_EQ(call.value(), 3u);
-  team.work(1);  // a thread that comes when the job has ended
+  team.work(1);  // a thread that arrives after the job has ended
 }
 
-/// Helpers that come late or not at all, to their team or to the other one, while two callers run jobs and exchange
-/// helpers.
+/// Two callers run jobs and exchange helpers. Helpers arrive late or not at all, at their own team or at the other one.
 TEST(Team, LateThreadsDoNoShareTwice) {
   constexpr int kHelpers = 3, kRounds = 150;
   std::array<std::unique_ptr<ThreadTeam>, 2> teams;

@@ -25,7 +25,7 @@ void expect_no_allocation(test::ArtifactBuilder builder, size_t inputs, int thre
                           const std::string& device = "cpu") {
   Result<Program> program = test::load_model(builder, {.device = device, .threads = threads});
   Result<Invocation> invocation = program->new_invocation();
-  // Two shapes in turn, one of them in unaligned memory: both must stay warm.
+  // Two shapes run in turn, one of them in unaligned memory; both must stay warm.
   const std::vector<float> small = ramp(101, -20), big = ramp(5000, -20);
   std::vector<float> out(5000);
   const auto run = [&](const std::vector<float>& x, size_t skip) {

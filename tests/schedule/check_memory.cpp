@@ -111,7 +111,7 @@ class PlanMemory {
   const fb::PlanT& plan_;
   std::vector<int64_t> sizes_, places_;
   std::vector<bool> written_;
-  std::vector<int> owner_;  // by byte of the arena
+  std::vector<int> owner_;  // for each byte of the arena: the buffer last written to it
 };
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace gcg::test {
 namespace {
 
-/// Frames of 8 elements at a distance of 4, as long as they begin before `behind`.
+/// Frames of 8 elements with a stride of 4; the last frame begins before `behind`.
 std::string frames(const std::string& behind) {
   return R"(graph g(%x: f32[n]) -> (%y) {
     constant %zero: i64[] = {0}

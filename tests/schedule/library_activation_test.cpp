@@ -1,4 +1,4 @@
-// Activations are recognised in epilogues for any argument and any order of operands.
+// Activations in epilogues are recognised for any argument expression and any order of operands.
 #include "compiler/kernel/library_activation.h"
 
 #include <gtest/gtest.h>

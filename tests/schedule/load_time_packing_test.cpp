@@ -20,7 +20,7 @@ TensorRef weights(std::vector<int64_t> shape) {
   return std::make_shared<const Tensor>(std::move(t));
 }
 
-/// In the form that folding makes.
+/// The tensor that folding computes from `from` by the operator.
 TensorRef made(const OpDef& by, const std::map<std::string, Attribute>& attributes, const TensorRef& from) {
   Graph graph;
   const ValueId constant = graph.add_constant("c", *from);
@@ -126,7 +126,7 @@ TEST(LoadTimePacking, EveryPlansCopiesAreOne) {
   const auto turned = [&] { return rounded_constant(transposed(table), DType::f16); };
   Packing p({plan_with(DeviceClass::cuda, {half(), turned()}), plan_with(DeviceClass::cuda, {half(), turned()})});
   EXPECT_EQ(p.made(), 1u);
-  EXPECT_EQ(p.sources.size(), 2u);  // one of each plan
+  EXPECT_EQ(p.sources.size(), 2u);  // one source per plan
   EXPECT_EQ(p.twice(), 0);
 }
 

@@ -1,4 +1,4 @@
-// Graphs of very many nodes in a row: kernels stay small, and recursion over expressions stays shallow.
+// Graphs with very long chains of nodes: kernels must stay small, and recursion over expressions must stay shallow.
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -58,7 +58,7 @@ TEST(LongChain, OfTransposesAndIdentitiesFoldsAway) {
   }
 }
 
-/// A pass that visits all readers of a value for each reader takes more than ten times as long here.
+/// If a pass visits all readers of a value for each reader, this test takes more than ten times as long.
 TEST(LongChain, OfManyReadersOfOneValueEnds) {
   std::string text = "graph g(%x: f32[4,8]) -> (%x40000) {\n  %r = Softmax(%x)\n  %x0 = Sin(%x)\n";
   for (int i = 1; i <= 40000; ++i)

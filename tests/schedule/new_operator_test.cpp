@@ -106,7 +106,7 @@ TEST(NewOperator, StaysInBlocksOfChannels) {
     conversions += n.op == &op("BlockChannels", "gart") || n.op == &op("UnblockChannels", "gart");
   }
   EXPECT_EQ(softer, 1);
-  EXPECT_EQ(conversions, 2);  // of input and output
+  EXPECT_EQ(conversions, 2);  // conversions of the input and the output
 }
 
 }  // namespace

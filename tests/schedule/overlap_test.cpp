@@ -1,4 +1,4 @@
-// Launches that may start while the previous one runs, and launches for which this pays.
+// Which launches may start while the previous one runs, and for which launches this is faster.
 #include <gtest/gtest.h>
 
 #include "compiler/gir/gir.h"
@@ -34,7 +34,7 @@ int weights_of(const Kernel& kernel) {
   return -1;
 }
 
-/// The plan with code whose kernels read weights before they wait.
+/// A plan and its code, whose kernels read weights before they wait.
 struct Coded {
   explicit Coded(Plan given) : plan(std::move(given)) {
     for (const Kernel& k : plan.kernels) {
@@ -48,11 +48,11 @@ struct Coded {
 
   Step& step(int i) { return plan.entry().steps[StepId(i)]; }
   Launch& launch(int i) { return *step(i).as<Launch>(); }
-  /// The buffer that a step's kernel reads before it waits.
+  /// The buffer that the step's kernel reads before its wait.
   Buffer& ahead(int i) {
     return plan.buffers[launch(i).operands[static_cast<size_t>(plan.code[launch(i).kernel].ahead[0])]];
   }
-  /// One character per step, for whether it overlaps: "-xx".
+  /// Runs the pass. Returns one character per step, "x" if it overlaps: "-xx".
   std::string overlaps() {
     overlap_launches(plan);
     std::string out;
@@ -74,7 +74,7 @@ TEST(ConstantOperands, AreThoseOfEachLaunch) {
     %a = MatMul(%x, %v)
     %y = MatMul(%a, %z)
   })");
-  // The product that reads an input costs the other one nothing.
+  // Only the first product has constant weights; the second one reads an input.
   ASSERT_EQ(mixed.kernels.size(), 2u);
   EXPECT_GE(weights_of(mixed.kernels.front()), 0);
   EXPECT_EQ(weights_of(mixed.kernels.back()), -1);
@@ -122,13 +122,13 @@ TEST(Overlaps, NotWhereItWaitsForAnotherStream) {
   Coded e(plan_of(kChain));
   e.plan.streams = 2;
   e.step(0).stream = 1;
-  EXPECT_EQ(e.overlaps(), "---");  // also the last step: it adds the first step's result
+  EXPECT_EQ(e.overlaps(), "---");  // the last step does not overlap either, because it adds the first step's result
   e.step(2).waits = {StepId(1)};
   EXPECT_EQ(e.overlaps(), "--x");
 }
 
-/// Two parallel chains. A launch of few blocks takes little from the other chain. A launch that fills the device while
-/// the previous one still runs takes more than it gains.
+/// Two parallel chains. A launch of few blocks takes little time from the other chain. A launch that fills the device
+/// while the previous one still runs costs the other chain more time than it saves.
 TEST(Overlaps, NotWhereOtherStreamsWantTheDevice) {
   const auto chains = [](int rows) {
     const std::string n = std::to_string(rows);

@@ -1,4 +1,5 @@
-// The compiler verifies its own output: this detects a code generator that describes its code wrongly.
+// The compiler verifies its own output. This test checks that it detects a code generator that describes its code
+// wrongly.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -28,7 +28,7 @@ ValueId named(const Graph& graph, const std::string& name) {
   return ValueId();
 }
 
-/// The result of a fuser that ignores costs: two functions of a row in each of a thousand rows.
+/// A fuser that ignores costs would compute two functions of one row again for each of a thousand rows.
 TEST(RepeatedWork, IsSaidOfARowComputedForEveryElement) {
   const Graph graph = parsed(R"(graph g(%x: f32[1,512], %z: f32[1000,512]) -> (%y) {
     %a = Erf(%x) @"first"

@@ -5,11 +5,11 @@
 //     EXPECT
 //     matmul %x %w %bias -> %y
 //
-// One line per step: its kind, the buffers it reads (by name), "->", the buffer it writes; a buffer is named after its
-// value. "over %x": the result takes over the storage of %x. After a kernel's name, [stages] lists its stages if there
-// are several, and a product with batch axes has its extents [batch BxB, MxNxK]. Bodies are indented under their step.
-// The graph is scheduled unchanged, without passes. Then the test compiles the graph with passes, runs it, and compares
-// the results with the interpreter.
+// EXPECT has one line per step: its kind, the buffers that it reads (by name), "->", and the buffer that it writes. A
+// buffer is named after its value. "over %x": the result takes over the storage of %x. After a kernel's name, [stages]
+// lists its stages if there are several, and a product with batch axes has its extents [batch BxB, MxNxK]. Steps of
+// subgraphs are indented under their step. The graph is scheduled unchanged, without passes. Then the test compiles the
+// graph with passes, runs it, and compares the results with the interpreter.
 #pragma once
 
 #include <string>

@@ -55,8 +55,8 @@ class Arena {
   std::vector<int> owner_;
 };
 
-/// An order of the steps that StepOrder allows: always the last ready step, or never step `delay` while another is
-/// ready, or a random one.
+/// An order of the steps that StepOrder allows. It runs always the last ready step, or never step `delay` while another
+/// one is ready, or a random one.
 std::vector<StepId> some_order(const Sequence& sequence, std::mt19937& rng, StepId delay) {
   const StepOrder order(sequence);
   std::vector<StepId> out;

@@ -23,7 +23,7 @@ class Life(ServeCase):
             thread.start()
         while b"gart_queue_length 0" in server.ask("GET", "/metrics")[2]:
             time.sleep(0.002)
-        time.sleep(0.3)  # all eight are there
+        time.sleep(0.3)  # time for all eight requests to arrive
         self.assertEqual(server.end(), 0)
         for thread in threads:
             thread.join()

@@ -15,7 +15,7 @@ from serve_case import Server, ServeCase, binary_outputs, binary_request, tensor
 CONNECTIONS, REQUESTS = 64, 10_000
 HOST = b"Host: x\r\n"
 POST = b"POST /v2/models/rows/infer HTTP/1.1\r\n" + HOST
-# Bytes that are not a valid request, and whether the connection ends.
+# Bytes that are not a valid request, and whether the server then closes the connection.
 MALFORMED = [
     (b"GARBAGE\r\n\r\n", True), (b"GET / HTTP/1.1\r\n\r\n", True), (POST + b"Content-Length: -1\r\n\r\n", True),
     (POST + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\nabc", True), (POST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", True),
@@ -25,7 +25,7 @@ MALFORMED = [
 
 
 class Raw:
-    """A connection on which requests are bytes; it connects again if the server ended it."""
+    """A connection that sends requests as bytes, and connects again if the server has closed it."""
 
     def __init__(self, port):
         self.port, self.socket = port, None
@@ -105,7 +105,7 @@ class Many(ServeCase):
         self.addCleanup(server.end)
 
         def work(i):
-            if i >= len(x):  # the lane is busy meanwhile
+            if i >= len(x):  # these requests keep the lane busy
                 return self.infer("slow", {"x": np.zeros((1024, 1024), np.float32)}, server)
             if i % 20 == 7:
                 body, headers = binary_request({"x": x[i:i + 1]}, outputs=[{"name": "none"}])
@@ -115,7 +115,7 @@ class Many(ServeCase):
             for name in ("y", "sum"):
                 np.testing.assert_array_equal(got[name], single[i][name])
             return None
-        for rounds in range(1, 50):  # until a round has requests that met a busy lane
+        for rounds in range(1, 50):  # until, in a round, requests find the lane busy and are joined
             in_threads(len(x) + 8, work)
             stats = server.json("GET", "/v2/models/rows/stats")[1]["model_stats"][0]
             self.assertEqual(stats["inference_stats"]["success"]["count"], 190 * rounds)
@@ -181,7 +181,7 @@ class Many(ServeCase):
             self.assertEqual({s for s in statuses}, {(200, None), (429, "1")})
             self.assertGreaterEqual(statuses.count((200, None)), 5)
             late = {"inputs": [tensor("x", np.zeros((1, 4), np.float32))[0]], "parameters": {"timeout": 1}}
-            for _ in range(100):  # until a request meets a lane that is busy
+            for _ in range(100):  # until a request finds the lane busy
                 threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
                 for thread in threads:
                     thread.start()

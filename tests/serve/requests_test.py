@@ -140,7 +140,7 @@ class Requests(ServeCase):
         self.assertGreater(len(gzip.decompress(content)), 16000)
 
     def raw(self, data):
-        """The status that the server answers bytes with; None: it closed the connection."""
+        """Sends bytes and returns the status of the answer. None: the server closed the connection."""
         with socket.create_connection(("127.0.0.1", self.server.port), timeout=20) as one:
             one.sendall(data)
             one.shutdown(socket.SHUT_WR)

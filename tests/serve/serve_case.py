@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from cli_case import HEADER, TOOL, CliCase
 
 MODELS = {
-    # Rows do not depend on each other.
+    # The rows of this model do not depend on each other, so requests can be joined.
     "rows": (HEADER + """rows (float[batch, 4] x) => (float[batch, 4] y, float[batch] sum) {
   w = Constant<value_float = 1.5>()
   a = Mul(x, w)
@@ -26,7 +26,7 @@ MODELS = {
   total_next = Add(total, x)
   y = Identity(total_next)
 }""", ["--state", "total=total_next"], []),
-    # Each type that JSON has, and one that it lacks.
+    # Each type that requests can have in JSON, and f16, which must be binary.
     "types": (HEADER + """types (bool[n] b, int8[n] i8, uint8[n] u8, int32[n] i32, int64[n] i64, double[n] f64, float16[n] f16)
     => (bool[n] nb, int8[n] ni8, uint8[n] nu8, int32[n] ni32, int64[n] ni64, double[n] nf64, float16[n] nf16) {
   nb = Not(b)
@@ -37,7 +37,7 @@ MODELS = {
   nf64 = Add(f64, f64)
   nf16 = Add(f16, f16)
 }""", [], []),
-    # A run takes long enough for requests to wait behind it.
+    # A run of this model takes so long that other requests must wait.
     "slow": (HEADER + """slow (float[1024, 1024] x) => (float[1024] y) {
   a = MatMul(x, x)
   b = MatMul(a, x)
@@ -94,7 +94,7 @@ class Server:
 
 
 def tensor(name, array, binary=False):
-    """An input in JSON, and its bytes."""
+    """The description of an input in JSON, and its bytes, which are empty if not `binary`."""
     names = {"float32": "FP32", "float64": "FP64", "float16": "FP16", "bool": "BOOL"}
     datatype = names.get(str(array.dtype), str(array.dtype).upper())
     described = {"name": name, "datatype": datatype, "shape": list(array.shape)}
@@ -104,7 +104,7 @@ def tensor(name, array, binary=False):
 
 
 def binary_request(arrays, **more):
-    """(body, headers) of a request whose inputs are binary, as are all outputs."""
+    """(body, headers) of a request whose inputs and outputs are binary."""
     inputs = [tensor(name, array, True) for name, array in arrays.items()]
     head = json.dumps({"inputs": [i for i, _ in inputs], "parameters": {"binary_data_output": True}, **more}).encode()
     return head + b"".join(b for _, b in inputs), {"Inference-Header-Content-Length": str(len(head))}

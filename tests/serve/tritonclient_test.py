@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gcc-graph serve, asked by tritonclient, which NVIDIA wrote for Triton. SKIP without the package."""
+"""Requests to gcc-graph serve by tritonclient, NVIDIA's client for Triton. SKIP without the package."""
 import importlib.util
 import sys
 

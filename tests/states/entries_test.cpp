@@ -11,7 +11,7 @@ using test::floats;
 using test::state;
 using test::view;
 
-/// Sets the cache that test::appending() appends to: y = the number of rows.
+/// Appends several rows to the cache of test::appending(). y = the mean of the cache.
 const std::string kPrompt = R"(graph prompt(%rows: f32[b,n,3], %past: f32[b,p,3]) -> (%y, %present) {
   %present = Concat(%past, %rows) {axis = 1}
   constant %axes: i64[2] = {1, 2}
@@ -35,7 +35,7 @@ TEST(Entries, ShareStates) {
   EXPECT_EQ(state(session, "past").size(), 15u);
 }
 
-/// A decoder that only reads the keys which an encoder writes, beside a cache of its own.
+/// A decoder that only reads the keys that an encoder writes, and has a cache of its own.
 const std::string kDecoder =
     R"(graph decoder(%x: f32[b,1,3], %past_own: f32[b,p,3], %past_cross: f32[b,2,3]) -> (%y, %present_own) {
   %present_own = Concat(%past_own, %x) {axis = 1}

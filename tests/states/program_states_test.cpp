@@ -25,12 +25,12 @@ const std::string kTrain = R"(graph train(%x: f32[2], %w: f32[2], %runs: i64[1])
   state "w" %w -> %w_next {scope = "program", initial = f32[2]{10, 20}}
   state "runs" %runs -> %runs_next {scope = "program"}
 })";
-/// Reads the weights only.
+/// Only reads the weights.
 const std::string kInfer = R"(graph infer(%w: f32[2], %x: f32[n,2]) -> (%y) {
   %y = Mul(%x, %w)
   state "w" %w {scope = "program", initial = f32[2]{10, 20}}
 })";
-/// A state of a session beside one of the program, which fails for an index out of range.
+/// A graph with a state of the session and one of the program. A run fails for an index out of range.
 const std::string kChat = R"(graph chat(%index: i64[1], %w: f32[2], %seen: f32[2]) -> (%y, %w_next, %seen_next) {
   constant %one: f32[2] = {1, 1}
   %w_next = Add(%w, %one)
@@ -134,7 +134,7 @@ TEST(ProgramStates, CancelledRunsLeaveThemAsTheyWere) {
   EXPECT_EQ(weights(program), (std::vector<float>{10, 20}));
 }
 
-/// Each step adds exactly one, so a lost update shows in the sum; a reader never sees half of one.
+/// Each step adds exactly one, so the sum shows a lost update. A reader must never see half of an update.
 TEST(ProgramStates, EightThreadsTrainAndRead) {
   const Program program = program_of(kTrain, {kInfer}, 2);
   constexpr int kThreads = 8, kSteps = 100000;

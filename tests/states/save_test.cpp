@@ -69,7 +69,7 @@ TEST(SavedSessions, WrongFilesChangeNothing) {
     }
     write(path, bad);
     const Result<void> done = session.load(path);
-    if (done) continue;  // other rows, or spaces
+    if (done) continue;  // the change affected only a row, or spaces
     ++refused;
     EXPECT_NE(done.error().message.find(path), std::string::npos) << done.error().message;
     const Result<Tensor> value = session.state("rows");

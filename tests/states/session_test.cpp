@@ -22,7 +22,7 @@ const std::vector<std::string> kAppend = {"past=present"};
 const std::vector<std::string> kSum = {"total=next"};
 const std::vector<std::string> kBoth = {"rows=rows_next", "total=total_next"};
 
-/// The rows 1, 2, ... of batch `b`: row i of batch 0 is [i, i, i], of batch 1 [100 i, ...].
+/// Row i of all batch entries: [i, i, i] for entry 0, [100 i, 100 i, 100 i] for the others.
 std::vector<float> row(int batches, int i) {
   std::vector<float> out;
   for (int b = 0; b < batches; ++b) out.insert(out.end(), 3, static_cast<float>(b == 0 ? i : 100 * i));
@@ -264,7 +264,7 @@ TEST(Sessions, EightThreadsWithASessionEach) {
 }
 
 #if GART_COUNTS_ALLOCATIONS
-/// Each step of a growing cache has a new shape, and still allocates nothing within the capacity.
+/// Each step of a growing cache has a new shape, but must not allocate within the capacity.
 TEST(Sessions, WarmStepsAllocateNothing) {
   for (const int threads : {1, 2}) {
     const Program program = loaded(appending(), kAppend, 4096, threads);

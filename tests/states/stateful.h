@@ -9,8 +9,8 @@
 
 namespace gart::test {
 
-/// The artifact of a graph in text form. `requests` and `capacity`: as for pair_states. Its bytes live as long as the
-/// process.
+/// The artifact of a graph in text form. `requests` and `capacity`: as for pair_states. Its bytes exist until the
+/// process ends.
 std::span<const uint8_t> compiled(const std::string& graph, const std::vector<std::string>& requests,
                                   int64_t capacity = 0);
 
@@ -18,7 +18,7 @@ std::span<const uint8_t> compiled(const std::string& graph, const std::vector<st
 std::span<const uint8_t> compiled_with(const std::string& graph, const std::vector<std::string>& others,
                                        const std::vector<std::string>& requests);
 
-/// The same, loaded on the CPU. Fails the test if that is not possible.
+/// The artifact of compiled(), loaded on the CPU. Fails the test if loading fails.
 Program loaded(const std::string& graph, const std::vector<std::string>& requests, int64_t capacity = 0,
                int threads = 1);
 
@@ -29,7 +29,8 @@ std::string appending();
 /// total = total + x, and y = the old total. Input "x" f32[n], state "total" f32[n], output "y" f32[n].
 std::string summing();
 
-/// Both kinds of state, and y = data[index], which fails for an index out of range after both were computed.
+/// A graph with both kinds of state, and y = data[index]. For an index out of range, the run fails after both states
+/// were computed.
 std::string failing();
 
 inline TensorView view(const std::vector<float>& values, const Shape& shape) {
@@ -41,7 +42,7 @@ inline std::vector<float> floats(const Tensor& tensor) {
   return {elements.begin(), elements.end()};
 }
 
-/// The elements of a session's state; empty, and a failure of the test, if it has no value.
+/// The elements of a session's state. If the state has no value, fails the test and returns an empty vector.
 std::vector<float> state(const Session& session, std::string_view name);
 
 }  // namespace gart::test

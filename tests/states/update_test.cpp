@@ -14,8 +14,8 @@ using test::loaded;
 using test::state;
 using test::view;
 
-/// A graph that scatters rows into a cache of `room` rows, from `first` on for each sample, and returns the cache's row
-/// 1.
+/// A graph that scatters rows into a cache of `room` rows, from row `first` of each sample on, and returns the cache's
+/// row 1.
 std::string updating(int64_t room, const std::string& more = "") {
   const std::string cache = "f32[2," + std::to_string(room) + ",4]";
   return "graph updating(%x: f32[2,n,4], %first: i64[2], %cache: " + cache + ") -> (%y, %next" +
@@ -38,7 +38,7 @@ std::vector<float> numbers(size_t count, float from) {
 }
 
 TEST(UpdatedStates, KeepTheOtherRows) {
-  for (const std::string& more : {"", "  %old = Neg(%cache)\n"}) {  // another reader needs the old value: a copy
+  for (const std::string& more : {"", "  %old = Neg(%cache)\n"}) {  // another reader of the old value requires a copy
     for (const int threads : {1, 2}) {
       const Program program = loaded(updating(9, more), kCache, 0, threads);
       const Session session = *program.new_session();

@@ -49,7 +49,7 @@ class StoreFolder : public testing::Test {
         store.remove({id, version});
       else
         store.add({.model = {id, version}, .artifact = kArtifact, .replaces = true});
-    } catch (const gart::store::StoreError&) {  // another process was first
+    } catch (const gart::store::StoreError&) {  // another process changed the store first
     }
 }
 
@@ -74,7 +74,7 @@ TEST_F(StoreFolder, EightProcessesThatAreKilledLeaveWholeVersions) {
     }
     for (const pid_t worker : workers) waitpid(worker, nullptr, 0);
     Store store(path(), Access::write);
-    store.faults(true);  // removes the files that the dead left
+    store.faults(true);  // removes the files that killed processes have left
     EXPECT_EQ(store.faults(false), std::vector<std::string>());
     seen += store.list().size();
   }

@@ -35,7 +35,7 @@ ValueId add_loss(Graph& graph) {
   return loss.id;
 }
 
-/// A graph that computes the loss and its gradients by all float inputs.
+/// A graph that computes the loss and its gradients with respect to all float inputs.
 struct Differentiated {
   Graph graph;
   std::vector<bool> has_gradient;  // by input

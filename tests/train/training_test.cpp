@@ -93,7 +93,7 @@ std::vector<double> losses(const std::string& optimizer) {
   return all;
 }
 
-/// One step on one number: (value, gradient, memory of the number, step from 1) -> value.
+/// One step on one number: (value, gradient, optimizer state of the number, step number from 1) -> value.
 using Step = std::function<double(double, double, std::vector<double>&, int)>;
 
 std::vector<double> plain_losses(const Step& step) {
@@ -198,7 +198,7 @@ Tensor ones(const std::vector<int64_t>& shape) {
   return t;
 }
 
-/// Steps over parts of a batch, whose gradients are accumulated, equal one step over the batch.
+/// Steps over parts of a batch with accumulated gradients must equal one step over the whole batch.
 TEST(Accumulation, EqualsOneStepOverTheBatch) {
   for (const char* optimizer : {"sgd(lr=0.1)", "adam(lr=0.1)", "momentum(lr=0.1),clip=0.5"}) {
     const std::string options = concat("loss=mse(y,t),optimizer=", optimizer);
@@ -236,7 +236,7 @@ TEST(Accumulation, EqualsOneStepOverTheBatch) {
   }
 }
 
-/// The loss is the mean of elements that are 0 or 1 / (1 - ratio), because the rate 0 keeps w = 1.
+/// The loss is the mean of elements that are 0 or 1 / (1 - ratio), because the learning rate 0 keeps w = 1.
 const char* kDropout = R"(graph dropout(%x: f64[batch,n]) -> (%y, %loss) {
   constant %w: f64[] = {1}
   constant %ratio: f32[] = {0.25}
@@ -274,7 +274,7 @@ TEST(Dropout, DropsElementsInTrainingOnly) {
   }
 }
 
-/// Each iteration of a loop draws numbers of its own, and so does each step.
+/// Each iteration of a loop must draw its own numbers, and so must each step.
 TEST(Dropout, DrawsAnewInEachIteration) {
   TrainingEntries made = entries(R"(graph g(%x: f64[n], %count: i64[]) -> (%loss) {
     constant %w: f64[] = {1}
@@ -296,11 +296,11 @@ TEST(Dropout, DrawsAnewInEachIteration) {
   count.set_int(0, 8);
   std::set<double> losses;
   for (const auto& out : steps(made.train, {ones({1000}), count}, 4)) losses.insert(out[0].at_double(0));
-  EXPECT_EQ(losses.count(0), 0u);  // not all iterations drop as many elements
+  EXPECT_EQ(losses.count(0), 0u);  // the iterations do not all drop the same number of elements
   EXPECT_GE(losses.size(), 3u);
 }
 
-/// A model that was exported in training mode: `infer` uses the running statistics where they are parameters.
+/// A model that was exported in training mode: `infer` uses the running statistics if they are parameters.
 TEST(TrainingEntries, UseRunningStatisticsInInference) {
   TrainingEntries made = entries(R"(graph norm(%x: f64[n,2]) -> (%y, %loss) {
     constant %scale: f64[2] = {1, 1}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sizes and indices that do not fit at run time give clear errors: windows larger than their input, indices beyond their tensor."""
+"""Sizes and indices that do not fit at run time must give clear errors: windows larger than their input, indices beyond their tensor."""
 import os
 import sys
 import tempfile
@@ -29,7 +29,8 @@ def open_input(*shape):
 
 
 def rows():
-    """(name, operator, attributes, inputs, names of run-time inputs, words that the error must hold; none: no error)"""
+    """(name, operator, attributes, inputs, names of run-time inputs, words that the error must contain; without words:
+    no error)"""
     window = ("'window'", "spatial axis 1")
     x = open_input(1, 2, 9, 2)
     yield "conv", "Conv", {}, [x, weights(3, 2, 3, 5)], (0,), (*window, "a window of 5", "at least 5")

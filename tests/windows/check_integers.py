@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Div, Mod and BitShift on the extremes of every integer type: no run crashes, folded results equal computed ones, and defined
-results are correct. ONNX does not define division by zero, the least number divided by -1, and shifts by the type's width or
-more."""
+"""Div, Mod and BitShift on the extremes of every integer type: no run may crash, folded results must equal computed
+ones, and defined results must be correct. ONNX does not define division by zero, the lowest number divided by -1, and
+shifts by the type's width or more."""
 import os
 import sys
 import tempfile
@@ -26,13 +26,13 @@ def operands(dtype):
 
 
 def truncated(a, b):
-    """a / b towards zero, in Python's numbers."""
+    """a / b rounded towards zero, in Python's integers."""
     q = abs(a) // abs(b)
     return q if (a < 0) == (b < 0) else -q
 
 
 def wanted(op, attributes, a, b, info):
-    """None if ONNX does not define the result."""
+    """The expected result, or None if ONNX does not define it."""
     if op == "BitShift":
         if b >= info.bits:
             return None
@@ -78,7 +78,7 @@ def check(folder, dtype):
 
 
 def check_of_shapes(folder):
-    """The same on numbers that are extents, with which the compiler computes."""
+    """The same operators on extents, with which the compiler computes."""
     graph = """<ir_version: 8, opset_import: ["": 17]>
         g (float[n, 3] x) => (int64[2] q, int64[2] r, int64[1] least, int64[1] m) {
           s = Shape(x)

@@ -4,7 +4,11 @@
   check_windows.py [--seed S] [--first N] [--count N] [--kinds Conv,Pad,...] [--far] [--jobs N] [--keep DIR]
   check_windows.py --kept [DIR]
 
-Every case (window_models.py) is compiled for all CPU targets and run for those that this machine supports, twice: with an inaccessible page after every operand of the kernels, and with one before it (guard.c, in $WINDOWS_GUARD_LIBRARY). If the result differs from onnxruntime's, ONNX's reference evaluator decides. Agreeing with it is right, too, and counted separately: onnxruntime and ONNX differ on some Resize coordinates and on windows entirely in the padding. --kept: runs models that once failed, NAME.onnx with inputs in NAME.npz, instead of random ones; the default of DIR is findings/windows beside the model zoo. The test is skipped if there are none.
+Every case (window_models.py) is compiled for all CPU targets and run for those that this machine supports, twice: with an inaccessible page after every operand
+of the kernels, and with one before it (guard.c, in $WINDOWS_GUARD_LIBRARY). If the result differs from onnxruntime's, it must agree with ONNX's reference
+evaluator. Such cases are counted separately: onnxruntime and ONNX differ on some Resize coordinates and on windows entirely in the padding. --kept runs models
+that once failed (NAME.onnx with inputs in NAME.npz) instead of random ones. DIR is findings/windows beside the model zoo by default; without such models the
+test is skipped.
 """
 import argparse
 import collections
@@ -56,7 +60,8 @@ def run_guarded(artifact, target, feeds):
 
 
 def serve(run):
-    """Runs the cases on stdin: the arguments of `run`, a file of inputs, and the file for the outputs."""
+    """Runs the cases that stdin lists. A line has the arguments of `run`, a file of inputs, and the file for the
+    outputs."""
     for line in sys.stdin:
         *arguments, feeds, outputs = line.rstrip("\n").split("\t")
         try:
@@ -75,7 +80,7 @@ class Server:
         self.mode = "guarded" if side else "onnxruntime"
 
     def run(self, *request):
-        """"done", "error ..." or "dies"."""
+        """Runs one case. Returns "done", "error ..." or "dies ..."."""
         if self.process is None:
             self.process = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--serve", self.mode], env=self.environment,
                                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -187,8 +192,8 @@ class Checker:
         if expected is not None and model_check.relative_error(ours, expected) <= TOLERANCE:
             return "as onnxruntime", ""
         definition = by_definition(path, case.feeds)
-        # Each output may agree with either one: for a window entirely in the padding, onnxruntime's maximum is the lowest
-        # number, and the reference's index is -1.
+        # Each output may agree with either engine. For a window entirely in the padding, onnxruntime's maximum is the
+        # lowest number, and the reference's index is -1.
         if definition is not None and all(agrees(ours, expected, k) or agrees(ours, definition, k) for k in ours):
             return "as ONNX's reference", ""
         if expected is None:

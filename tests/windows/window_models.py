@@ -3,9 +3,10 @@
     case = make(seed, number)         # equal arguments give the same case
     case.model, case.feeds, case.sizes
 
-Parameters are unusual on purpose: windows entirely in the padding, padding far beyond the kernel, extents of one, strides beyond the input. Invalid parameters are drawn again.
+Parameters are unusual on purpose: windows entirely in the padding, padding far beyond the kernel, extents of one, strides beyond the input. If parameters are
+invalid, new ones are drawn.
 
-    for case in far_cases(): ...      # a fixed list: the padding of every side exceeds the kernel, in every layout
+    for case in far_cases(): ...      # a fixed list: in every layout, the padding of every side exceeds the kernel
 """
 import dataclasses
 
@@ -25,7 +26,7 @@ class Case:
 
 
 class Impossible(Exception):
-    """Raised if the parameters make no valid model."""
+    """Raised if the parameters do not make a valid model."""
 
 
 class Builder:
@@ -122,7 +123,7 @@ def window(b, spatial, largest_kernel=7):
 
 def channels_and_groups(b):
     form = b.integer(0, 3)
-    if form == 0:  # the plain layout's: few channels
+    if form == 0:  # few channels, for the plain layout
         return b.integer(1, 15), b.pick(1, 3, 16, 17, 24, 33, 40), 1
     if form == 1:
         return b.pick(16, 17, 24, 32, 35), b.pick(1, 16, 20, 48), 1
@@ -134,7 +135,7 @@ def channels_and_groups(b):
 
 
 def require_small(spatial, kernel, strides, dilations, pads, depth):
-    """`depth`: multiply-adds per output position and tap."""
+    """Raises Impossible if the model would be too expensive. `depth`: multiply-adds per output position and tap."""
     rank = len(spatial)
     outputs = [(spatial[d] + pads[d] + pads[rank + d] - reach(kernel[d], dilations[d])) // strides[d] + 1 for d in range(rank)]
     if np.prod(outputs, dtype=float) * np.prod(kernel, dtype=float) * depth > 2e7:
@@ -232,7 +233,7 @@ def make_pool(b):
 
 
 def make_conv_pool(b):
-    """A pool that is stored in channel blocks."""
+    """A pool whose result is stored in channel blocks."""
     spatial = extents_of(b, b.pick(1, 2))
     x = b.activation(1, 4, spatial)
     y = b.node("Conv", [x, b.constant(b.floats(20, 4, *[1] * len(spatial)))])
@@ -240,7 +241,7 @@ def make_conv_pool(b):
 
 
 def pad_amounts(b, spatial, mode):
-    """Before and after every spatial dimension; negative ones crop."""
+    """Amounts of padding before and after every spatial dimension; negative amounts crop."""
     before, after = [], []
     for extent in spatial:
         most = extent - 1 if mode == "reflect" else extent if mode == "wrap" else 9
@@ -347,7 +348,7 @@ def make_slice(b):
 
 
 def given(b, values):
-    """As a constant, or as an input that is known only at run time."""
+    """The values as a constant, or as an input that is known only at run time."""
     return b.input(np.array(values, np.int64)) if b.chance(0.15) else b.ints(values)
 
 

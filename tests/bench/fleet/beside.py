@@ -5,10 +5,10 @@ one process, with ours and with onnxruntime.
   beside.py [--models DIR] [--rounds 30] [--seconds 0.08] [MODEL...]
 
 Cores share caches and memory, and a virtual machine shares its processor with other work. Both cost time that no
-program can avoid, in two separate processes too. So the script compares the processor time per run, takes the smallest
+program can avoid, even in two separate processes. So the script compares the processor time per run, takes the smallest
 of all rounds, and measures all variants in each round. The "gain" is the number of runs of two cores, without other
-work, divided by the number of runs of one core. It must be at least 1.85 for two replicas, or that of two onnxruntime
-processes, whichever is less; otherwise the exit code is 1. Needs two cores."""
+work, divided by the number of runs of one core. Two replicas must gain at least 1.85, or as much as two onnxruntime
+processes if that is less; otherwise the exit code is 1. Needs two cores."""
 import argparse
 import os
 import subprocess
@@ -26,7 +26,7 @@ BAR, NOISE = 1.85, 0.98  # NOISE: relative difference of a gain between two meas
 
 
 def call(run, seconds, pin):
-    """Processor seconds of a run on this thread, the least of a few runs."""
+    """Smallest processor time, in seconds, of several runs on this thread."""
     if pin is not None:
         os.sched_setaffinity(0, {pin})
     best, end = float("inf"), time.perf_counter() + seconds

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Placement by measurement on unequal pools; a busy process shares the core of one pool: ninja check_busy_neighbour
+"""Placement by measurement on unequal pools: a busy process shares the core of one pool. ninja check_busy_neighbour
 
-Within four rounds, bench --replace must find a placement that takes at most 10 % more than the best possible one; all
-placements are run for comparison. Prints predicted and measured times per round. Needs both cores, with no load but the
-neighbour."""
+Within four rounds, bench --replace must find a placement that takes at most 10 % more than the best possible one; the
+script runs all placements to find the best one. Prints predicted and measured times per round. Needs both cores, with
+no load but the neighbour."""
 import itertools
 import json
 import multiprocessing

@@ -4,7 +4,7 @@
   fleet_sizes.py [--nodes 10000]
 
 A model of layers of ten nodes (two branches and a residual edge each; half of the devices lack Softplus) is compiled
-for two pools that stand for accelerators and two others: at most 10 s of processor time. It is then placed again with
+for two pools that represent accelerators and two others: at most 10 s of processor time. It is then placed again with
 other rates: at most 50 ms of processor time, and as much for a small model with 256 MB of weights. The parts must give
 the same bits as before. Exit code 1 beyond these bars."""
 import argparse
@@ -47,7 +47,7 @@ def layers(count, columns=0):
 
 
 def processor_seconds(call):
-    """Processor time of the programs that it starts."""
+    """Processor time of the programs that `call` starts."""
     begin = resource.getrusage(resource.RUSAGE_CHILDREN)
     call()
     end = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -81,8 +81,8 @@ class Model:
             return {name: value.tobytes() for name, value in found.items()}
 
     def place_anew(self):
-        """Places with other rates. Returns the least processor time of a few, in seconds, and whether the outputs are
-        unchanged."""
+        """Places the model with other rates. Returns the smallest processor time of several attempts, in seconds, and
+        whether the outputs are unchanged."""
         before, least = self.outputs(), float("inf")
         for fast in range(4):
             for i, device in enumerate(self.devices):

@@ -4,11 +4,11 @@
   fleet_speed.py [--models DIR] [--rounds 40] [--seconds 0.06] [MODEL...]
 
 monitor: runs with and without measuring, in rounds. The fastest run of each counts, over several loads, because the
-placement of memory differs from load to load. At most 1 % slower.
+placement of memory differs from load to load. Measuring may make runs at most 1 % slower.
 pipeline: groups in two stages of about the same work, with four requests in flight. Their requests per second are
 compared with the ideal: the rate of one pool that has all groups, divided by the busier stage's share of the work. The
-best round of each counts. At least 0.9 of the ideal. Time that other processes take on the cores does not count: the
-busiest thread's wait for a core, minus the time when this process's main thread ran.
+best round of each counts, and must reach at least 0.9 of the ideal. Time that other processes take on the cores does not
+count. It is the busiest thread's wait for a core, minus the time when this process's main thread ran.
 one device: the whole model as one group of a fleet, compared with libgart alone on the same core. The fastest run of
 each in rounds counts; at most 2 % slower.
 Exit code 1 beyond these bars. Needs both cores, without other load."""
@@ -75,7 +75,7 @@ def monitor_overhead(artifact, feeds, a):
 
 def stages(model, feeds, seconds):
     """Splits the groups as evenly as possible, in the order of the file: the first ones on one pool, the others on the
-    other. Returns {group: device} and the busier pool's share of the work. `model`: has all groups on one pool."""
+    other. Returns {group: device} and the busier pool's share of the work. `model` must have all groups on one pool."""
     least_run(request_of(model, feeds), seconds)
     times = model.times()["groups"]
     total, done, best = sum(t["operation_us"] for t in times), 0, (float("inf"), 0)
@@ -98,15 +98,15 @@ def core_times():
 
 
 def taken_by_others(before, after):
-    """Seconds that the busiest other thread waited for a core, without the time when this thread ran."""
+    """Seconds that the busiest other thread waited for a core, minus the time when this thread ran."""
     change = {t: [now - was for now, was in zip(after[t], before.get(t, (0, 0)))] for t in after}
     own, _ = change.pop(threading.get_native_id())
     return max(0, max(change.values())[1] - own)
 
 
 def rate(model, feeds, seconds):
-    """Requests per second with UNDER_WAY of them in flight, while each pool always has a next one. The clock starts
-    after the first requests have ended, and stops before the last ones drain."""
+    """Requests per second with UNDER_WAY of them in flight, so that each pool always has a next request. The clock
+    starts after the first requests have ended, and stops before the last ones drain."""
     requests = [request_of(model, feeds) for _ in range(UNDER_WAY)]
 
     def replace_oldest(n):

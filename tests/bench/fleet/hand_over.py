@@ -4,10 +4,10 @@
   hand_over.py [--work DIR]
 
 The graphs have a thousand parts that do nothing (hand_over_bench.cpp): a chain on one device, a chain alternating
-between two, and independent parts on two. StarPU (Debian: libstarpu-dev) runs the same as tasks on two CPU workers
-(hand_over_starpu.c, compiled here), with its schedulers eager and dmda. A part may take at most 2 us, and no more than
-with StarPU's better scheduler. Exit code 1 beyond that. StarPU is skipped if it is not installed. Needs two cores
-without other load."""
+between two, and independent parts on two. StarPU (Debian: libstarpu-dev) runs the same graphs as tasks on two CPU
+workers (hand_over_starpu.c, compiled here), with its schedulers eager and dmda. A part may take at most 2 us, and no
+more than with StarPU's better scheduler. Exit code 1 beyond that. StarPU is skipped if it is not installed. Needs two
+cores without other load."""
 import argparse
 import os
 import re

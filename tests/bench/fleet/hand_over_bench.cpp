@@ -1,6 +1,6 @@
-// Overhead of a fleet per part that does nothing: microseconds, the least of many runs. The graphs: a chain of 1000 on
-// one device (also without measuring, in the first line), a chain alternating between two devices, and 1000 independent
-// parts on two. hand_over_starpu runs the same graphs except the first line's.
+// Overhead of a fleet per part that does nothing, in microseconds: the smallest of many runs. The graphs: a chain of
+// 1000 on one device (also without measuring, in the first line), a chain alternating between two devices, and 1000
+// independent parts on two. hand_over_starpu runs the same graphs except the first line's.
 #include <algorithm>
 #include <cstdio>
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Placements that the cost model finds on fleets of 1 to 64 GPUs, which need not exist: ninja check_modelled_gpus
+"""Placements that the cost model finds on fleets of 1 to 64 modelled GPUs; no GPU is needed: ninja check_modelled_gpus
 
   modelled_gpus.py [--target sm_90a] [--branches 64] [MODEL.onnx...]
 
 Two models are compiled once (NVRTC assembles the kernels): branches of equal work with one common input, and a chain
 that is cut for a pipeline. gcc-graph place then places them for each fleet. More GPUs must never make a run longer than
-fewer do. Branches must speed up by at least 0.7 times the number of GPUs, up to 16. MODEL: placed as well. Exit code 1
-beyond these bars; 77 without NVRTC."""
+fewer do. Branches must speed up by at least 0.7 times the number of GPUs, up to 16. Each MODEL is placed, too. Exit
+code 1 beyond these bars; 77 without NVRTC."""
 import argparse
 import json
 import os

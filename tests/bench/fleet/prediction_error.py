@@ -3,12 +3,13 @@
 
   prediction_error.py [--models DIR] [--placements 10] [--seconds 4] [--budget S] [--json F] [MODEL.onnx...]
 
-The tests place groups at random on two pools of one core each and run them. The predictions come from two kinds of
+The script places groups at random on two pools of one core each and runs them. The predictions come from two kinds of
 measured placements: all groups on one pool, and each group on the other pool than the one before it. Bars: the median
 error is at most 5 %, and 19 of 20 errors are at most 10 %. Needs both cores, without other load.
-In small graphs only hand-overs would count, so models that take less than 100 us are skipped. Some placements are
-loaded and measured twice. No prediction can be better than the difference of the two, which the last line prints. With
---json an interrupted run (by --budget or otherwise) continues, and the bars are for all models in the file."""
+Hand-overs dominate the time of small graphs, so models that take less than 100 us are skipped. Some placements are
+loaded and measured twice. No prediction can be better than the difference between these two measurements, which the
+last line prints. With --json an interrupted run (by --budget or otherwise) continues, and the bars are for all models
+in the file."""
 import argparse
 import glob
 import json
@@ -23,7 +24,8 @@ MOST, LEAST_US = 20, 100
 
 
 def measured(artifact, source, feeds, a):
-    """[(predicted, measured, measured again or None)] of the random placements."""
+    """[(predicted, measured, measured again or None)] of the random placements, in microseconds, and the report's
+    groups."""
     import numpy as np
     inputs = artifact + ".npz"
     np.savez(inputs, **feeds)
@@ -40,7 +42,7 @@ def rows_of(name, source, a):
     try:
         artifact, feeds = compile_for_pools(source, a.cache, "support,chains,stages")
         rows, groups = measured(artifact, source, feeds, a)
-    except Exception as error:  # a model with inputs that cannot be made here
+    except Exception as error:  # this script cannot make the model's inputs
         print(f"{name}: left out, {str(error).splitlines()[0][:400]}")
         return []
     if not rows or min(us for _, us, _ in rows) < LEAST_US:

@@ -1,6 +1,6 @@
-// Share of the multiply-add peak that convolution kernels reach, one thread, data hot in cache as far as it fits.
+// Share of the FMA peak that convolution kernels reach on one thread. Data is hot in cache as far as it fits.
 //
-//   conv_bench [target] [name part]       the peak is measured between the kernels, in the same run
+//   conv_bench [target] [name part]       measures the peak between the kernels, in the same run
 #include <immintrin.h>
 
 #include <algorithm>

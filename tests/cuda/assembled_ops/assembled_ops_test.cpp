@@ -1,6 +1,6 @@
-// Assembles the CUDA text of variants of tests/ops rows: without spills, and without messages of ptxas about serialised
-// code. By default a sample of variants is spread over a sample of SMs. $GCC_GRAPH_TEST_SMS names SMs for which every
-// variant is assembled ("sm_75,sm_120", or "all"), and a table is printed at the end.
+// Assembles the CUDA text of variants of tests/ops rows: no spills, and no messages of ptxas about serialised code. By
+// default a sample of variants is assembled for a sample of SMs. $GCC_GRAPH_TEST_SMS ("sm_75,sm_120", or "all") names
+// SMs for which every variant is assembled; the test then prints a table at the end.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ namespace {
 const std::vector<std::string> kSample[] = {
     {"sm_75"}, {"sm_80"}, {"sm_90a", "sm_90"}, {"sm_100a", "sm_100"}, {"sm_120a", "sm_120"}};
 
-/// One in kStride variants is in the sample. One in kComparisonStride kernels that several targets share is assembled
-/// for each of them.
+/// One in kStride variants is in the sample. One in kComparisonStride of the kernels that several targets share is
+/// assembled for each of these targets.
 constexpr size_t kStride = 13, kComparisonStride = 7;
 
 const char* named_sms() { return std::getenv("GCC_GRAPH_TEST_SMS"); }

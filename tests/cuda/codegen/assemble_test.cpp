@@ -1,5 +1,4 @@
-// From text to code: reads the assembler's log, checks the cache's contents, and checks that the bytes are
-// deterministic.
+// From text to code: the assembler's log, the cache's contents, and deterministic machine code.
 #include "codegen/cuda/assembler/assemble.h"
 
 #include <gtest/gtest.h>
@@ -92,7 +91,7 @@ TEST_F(Cache, UnreadableEntriesCountAsMissing) {
   cache.put("aabb", program_);
   const fs::path file = files().at(0);
   fs::remove(file);
-  fs::create_directory(file);  // reading it is an error, even for root
+  fs::create_directory(file);  // reading a folder is an error, even for root
   EXPECT_FALSE(cache.find("aabb"));
   cache.put("aabb", program_);
   EXPECT_FALSE(cache.find("aabb"));
@@ -146,7 +145,7 @@ TEST_F(Cache, BytesDependOnNothingButKernelsAndTarget) {
       EXPECT_LE(k.offset + k.size, first.code.size());
       EXPECT_FALSE(k.symbol.empty());
     }
-    for (int round = 0; round < 2; ++round)  // a cold and a warm cache
+    for (int round = 0; round < 2; ++round)  // first with a cold cache, then with a warm one
       EXPECT_EQ(make_cuda_backend(folder_)->compile(list, target, 3).code, first.code);
     EXPECT_EQ(first.kernels[0].registers > 0, !target.is_ptx());
   }
@@ -202,7 +201,7 @@ TEST(Registers, ATextThatGetsFewerThanItSharesOutKeepsThem) {
   EXPECT_STREQ(name(168), "even");
 }
 
-/// Runs in a process of its own, which searches for libraries from scratch: prints why there is none for that driver,
+/// Searches for an NVRTC for the driver, in a process that has not searched yet. If there is none, prints the reason
 /// and exits with 3.
 void ask_for(const std::string& named, int driver, bool ptx) {
   setenv("GCC_GRAPH_NVRTC", named.c_str(), 1);
@@ -235,7 +234,7 @@ TEST(Nvrtc, SaysWhichLibraryCannotBeLoaded) {
 
 TEST(Nvrtc, ALibraryTooNewForTheDriverIsNotTaken) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  std::string path;  // found without opening libraries, which a process does once
+  std::string path;  // this search opens no library, because a process opens libraries only once
   for (const std::string& candidate : nvrtc_candidates())
     if (path.empty() && candidate.find("/libnvrtc.so.13") != std::string::npos) path = candidate;
   if (path.empty()) GTEST_SKIP() << "there is no NVRTC 13 on this machine";

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Assembles every kernel of models for GPUs; a spill, a complaint of ptxas about wgmma or setmaxnreg, or an error fails.
+"""Assembles every kernel of models for GPUs; fails on a spill, a warning of ptxas about wgmma or setmaxnreg, or an error.
 
   assemble_zoo.py --tool assemble_models --small [NAME...]   models of tests/models/small_models.py, SMs in turns
   assemble_zoo.py --tool assemble_models [--targets T,...] [--models DIR] [--work DIR] [NAME...]
                                                              the trained models and the zoo, for every SM
 
-Symbols are left open, and fixed by --dims at the first of the model's sizes. Kernels that several models share are
-assembled once. Without NVRTC everything is skipped.
+Each model is compiled twice: with its symbols open, and with --dims at the first of the model's sizes. Kernels that
+several models share are assembled once. Without NVRTC everything is skipped.
 """
 import argparse
 import importlib
@@ -33,7 +33,8 @@ class Assembler:
                                         stdout=subprocess.PIPE, text=True)
 
     def assemble(self, path, size):
-        """`size`: a value for every symbol, or None to leave them open. Returns when the model's kernels are done."""
+        """Returns when the model's kernels are assembled. `size`: a value for every symbol, or None to leave the
+        symbols open."""
         dims = ",".join(f"{name}={value}" for name, value in (size or {}).items())
         self.process.stdin.write(f"{path} {dims}\n")
         self.process.stdin.flush()

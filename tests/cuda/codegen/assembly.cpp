@@ -15,13 +15,13 @@
 namespace gcg::test {
 namespace {
 
-/// Starting the compiler and reading the headers takes longer than compiling most loop kernels, so this many of them
-/// share a program. ptxas handles each function separately: its messages about one function do not depend on the
-/// others.
+/// Starting the compiler and reading the headers takes longer than compiling most loop kernels. So up to this many loop
+/// kernels share a program. ptxas handles each function separately: its messages about one function do not depend on
+/// the others.
 constexpr size_t kKernelsOfProgram = 30;
 constexpr size_t kBytesOfProgram = 150'000;
 
-/// True if the text includes only the prelude, as loop kernels do. Products take so long to compile that each has its
+/// True if the text includes only the prelude, as loop kernels do. Products take longer to compile, so each one has its
 /// own program.
 bool can_share_program(const std::string& source) {
   const size_t first = source.find("#include");
@@ -30,22 +30,22 @@ bool can_share_program(const std::string& source) {
 
 // Spills with a known reason.
 
-/// Divisions and some functions are calls inside the kernel (their slow path, for floats). ptxas saves a few registers
-/// around them. This is not a shortage if the kernel uses few registers.
+/// Divisions and some functions are calls inside the kernel (for floats, only their slow path). ptxas saves a few
+/// registers around these calls. Registers are not scarce if the kernel uses few of them.
 bool is_around_calls(const cuda::Usage& usage) { return usage.registers <= 64 && usage.spill_bytes <= 96; }
 
-/// Kernels of loops and attention set no bound for blocks per multiprocessor. ptxas may move values that a long loop
-/// does not use to memory, so that more blocks fit. It does so in loops on sm_90 and newer (index arithmetic of
-/// convolutions with open extents, f64 functions) and in attention (one or two values of a step over keys). This is not
-/// a shortage either if at least half of the available registers stay unused.
+/// Kernels of loops and attention set no bound for blocks per multiprocessor. So that more blocks fit, ptxas may spill
+/// values that a long loop does not use. ptxas does so in loops on sm_90 and newer (index arithmetic of convolutions
+/// with open extents, f64 functions) and in attention (one or two values of a step over keys). Registers are not scarce
+/// if at least half of the available ones stay unused.
 bool is_for_occupancy(const std::string& symbol, int threads, const cuda::Usage& usage) {
   const int allowed = std::min(255, 65536 / threads);
   const int most = symbol.starts_with("loop_") ? 192 : symbol.starts_with("attention_") ? 16 : 0;
   return 2 * usage.registers <= allowed && usage.spill_bytes <= most;
 }
 
-/// Limit of shared memory per block, in bytes. PTX runs on every GPU from sm_80 on, and some of them have less than
-/// sm_80.
+/// Limit of shared memory per block, in bytes. PTX runs on every GPU from sm_80 on, and some of these have less shared
+/// memory than sm_80.
 int64_t shared_limit(const Target& target) {
   constexpr int64_t kEveryGpu = 99 << 10;
   return target.is_ptx() ? kEveryGpu : machine_of(target).shared_block_bytes;

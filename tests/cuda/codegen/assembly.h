@@ -1,5 +1,5 @@
-// Assembles the kernels of many compilations for many GPUs: each distinct text once per class of GPUs, small ones
-// together.
+// Assembles the kernels of many compilations for many GPUs: each distinct text once per class of GPUs (code_class.h),
+// small texts together.
 #pragma once
 
 #include <functional>
@@ -16,17 +16,17 @@
 
 namespace gcg::test {
 
-/// Is NVRTC on this machine? If not, tests of assembly are skipped.
+/// True if NVRTC is on this machine. If not, tests of assembly are skipped.
 bool has_nvrtc();
 inline constexpr const char* kInstallLine = "pip install nvidia-cuda-nvrtc installs it";
 /// The folder in which tests keep earlier results: $GCC_GRAPH_TEST_CACHE, or a folder of the build.
 std::string default_cache();
-/// The GPU targets of the compiler that NVRTC makes code for.
+/// The compiler's GPU targets for which NVRTC makes code.
 std::vector<std::string> all_gpu_targets();
 
 /// Summary of the assembler's messages for one target's kernels.
 struct TargetSummary {
-  int kernels = 0, spilling = 0, refused = 0;     // refused, or with complaints about wgmma, setmaxnreg or memory
+  int kernels = 0, spilling = 0, refused = 0;     // refused, or with warnings about wgmma, setmaxnreg or memory
   int most_registers = 0;                         // per thread
   int64_t most_shared_bytes = 0;                  // per block, static and dynamic
   std::string most_registers_of, most_shared_of;  // the kernel's owner
@@ -37,8 +37,8 @@ class Assembly {
   /// The folder `cache` ("": none) keeps the messages of earlier runs, but no code.
   Assembly(const std::string& cache, int threads) : cache_(cache), threads_(threads) {}
 
-  /// A backend that collects the kernels' texts instead of assembling them. If `print` is set, it also writes them
-  /// there.
+  /// A backend that collects the kernels' texts instead of assembling them. If `print` is set, the backend also writes
+  /// the texts to it.
   std::unique_ptr<Backend> make_backend(std::ostream* print = nullptr);
   /// Names the owner of the kernels that are collected next.
   void set_owner(const std::string& owner) { owner_ = owner; }
@@ -48,13 +48,14 @@ class Assembly {
   /// number of finished kernels and their total.
   std::vector<std::string> assemble_collected(const std::function<void(size_t, size_t)>& progress = {});
 
-  /// Takes every `stride`-th text that was collected since the last call and that several targets of a class share.
-  /// Returns a sentence for each target whose code differs from that of the first target.
+  /// Considers the texts that were collected since the last call and that several targets of a class share. Assembles
+  /// every `stride`-th one for each of these targets. Returns a sentence for each target whose code differs from that
+  /// of the first target.
   std::vector<std::string> compare_codes(size_t stride) const;
 
   /// A table by target.
   void print_summary(std::ostream& out) const;
-  /// Kernels without and with a complaint.
+  /// Numbers of kernels without and with a complaint.
   int passed() const;
   int failed() const;
 
@@ -73,7 +74,7 @@ class Assembly {
   };
   struct Outcome {
     std::string log;
-    std::string refusal;  // empty: it was assembled
+    std::string refusal;  // empty if the text was assembled
   };
 
   void add(const Target& target, const cuda::KernelText& text, const std::string& kernel);

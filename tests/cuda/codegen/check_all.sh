@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# check_all.sh ASSEMBLED_OPS_TEST ASSEMBLE_MODELS CACHE: every kernel of every operator row and of every model, for every GPU or
-# those that $GCC_GRAPH_TEST_SMS names. Fails if one of them does.
+# check_all.sh ASSEMBLED_OPS_TEST ASSEMBLE_MODELS CACHE: assembles every kernel of every operator row and of every
+# model, for every GPU or for those that $GCC_GRAPH_TEST_SMS names. Fails if a kernel fails.
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 export GCC_GRAPH_TEST_SMS=${GCC_GRAPH_TEST_SMS:-all} GCC_GRAPH_TEST_CACHE=$3

@@ -10,9 +10,9 @@
 
 namespace gcg::test {
 
-/// One name for all targets whose code is equal byte by byte. For example, "sm_90a" has instructions that "sm_90"
-/// lacks, but a text that both accept gives the same code. (This does not hold for "sm_120" and "sm_121", nor for
-/// "sm_86" and "sm_89".) Assembly::compare_codes checks this.
+/// The name of the target's class: targets have the same code, byte by byte, if they have the same class. For example,
+/// "sm_90a" has instructions that "sm_90" lacks, but a text that both accept gives the same code. (This does not hold
+/// for "sm_120" and "sm_121", nor for "sm_86" and "sm_89".) Assembly::compare_codes checks this.
 std::string code_class(const Target& target);
 
 /// The machine code of each function of a cubin, by section name.

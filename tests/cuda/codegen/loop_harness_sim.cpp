@@ -19,7 +19,7 @@ namespace {
 using gart_sim::DeviceMemory;
 using gart_sim::LoadedModule;
 
-/// Each text is compiled once.
+/// The text's compiled module; each text is compiled once.
 const LoadedModule& module_of(const std::string& source, const Target& target) {
   static std::map<std::string, std::unique_ptr<LoadedModule>> known;
   std::unique_ptr<LoadedModule>& module = known[source];
@@ -107,7 +107,7 @@ RunnableKernel::RunnableKernel(const Kernel& kernel, const std::string& name)
 
 RunnableKernel::~RunnableKernel() = default;
 
-/// Runs all tasks, whatever the range is; in reverse order if the range does not begin at the first one.
+/// Runs all tasks, whatever the range is. The order is reversed if the range does not begin at the first task.
 int32_t RunnableKernel::call(const std::vector<void*>& buffers, const SymbolValues& symbols, int64_t begin,
                              int64_t) const {
   std::map<void*, std::unique_ptr<DeviceBytes>> memory;
@@ -148,7 +148,7 @@ int32_t RunnableKernel::run(std::vector<Tensor>& operands, const SymbolValues& s
     if (t.bytes() > 0) std::memcpy(copy.mutable_data(), t.data(), static_cast<size_t>(t.bytes()));
     copies.push_back(copy);
   }
-  std::vector<char> nothing(copies.size());  // an address for each tensor without elements
+  std::vector<char> nothing(copies.size());  // provides an address for each tensor without elements
   for (size_t i = 0; i < copies.size(); ++i)
     buffers.push_back(copies[i].bytes() > 0 ? static_cast<void*>(copies[i].mutable_data()) : &nothing[i]);
   const int32_t status = call(buffers, symbols, split ? 1 : 0, tasks(symbols));

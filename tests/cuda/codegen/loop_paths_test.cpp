@@ -1,4 +1,4 @@
-// Each thread mapping of a loop kernel on a GPU: it is chosen, and it computes the right result.
+// Thread mappings of loop kernels on a GPU: each one is chosen where expected, and computes the right result.
 #include <gtest/gtest.h>
 
 #include "codegen/cuda/text/kernel_text.h"
@@ -89,7 +89,7 @@ TEST(LoopPaths, RowsAcrossMemoryAreSharedByThreadsAWarpApart) {
 }
 
 TEST(LoopPaths, LongReductionsInsideAStoreAreShared) {
-  // The mean over the rows of [b, 50, 40], plus a window's sum, which stays inside the store.
+  // The mean over the rows of [b, 50, 40], plus the sum of a window; the latter stays inside the store.
   const Axis row{10, 50}, w{11, 3};
   const Operand x{DType::f32, {kBatch, 50, 40}};
   const Kernel kernel = map_kernel("mean", {x, {DType::f32, {kBatch, 38}}}, [&](const auto& i) {
@@ -216,7 +216,7 @@ TEST(LoopPaths, WindowsOfNeighbouringChannelsAreSummedSideBySide) {
 }
 
 TEST(LoopPaths, ShortAxesAreWalkedTogether) {
-  // The mean of 40 x 6 elements in every 8 columns.
+  // The mean of 40 x 6 elements; rows are 8 elements apart.
   const Axis n{0, kBatch}, h{1, 40}, w{2, 6};
   Kernel kernel;
   kernel.name = "mean";

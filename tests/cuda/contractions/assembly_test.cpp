@@ -28,7 +28,7 @@ const char* const kTransposedVectors = R"(graph g(%a: f32[8,768], %b: f32[50257,
   %t = Transpose(%b) {perm = [1,0]}
   %y = MatMul(%a, %t)
 })";
-/// Attention of 12 heads; the braces stand for queries, keys and head size.
+/// Attention of 12 heads, with these numbers of queries and keys and this head size.
 std::string attention(int queries, int keys, int size) {
   return concat("graph g(%q: f32[1,12,", queries, ",", size, "], %k: f32[1,12,", keys, ",", size, "], %v: f32[1,12,",
                 keys, ",", size, "], %m: f32[1,1,1,", keys, R"(]) -> (%y) {
@@ -123,7 +123,7 @@ class Assembly : public testing::TestWithParam<AssemblyCase> {
     for (size_t i = 0; i < tiles.size(); ++i) {
       cuda::ProductTile tile = tiles[i];
       tile.splits = i % 2 == 0 ? 1 : 2;
-      // The number of stages only changes shared memory.
+      // Tiles that differ only in the number of stages differ only in shared memory, so one of them is enough.
       const bool is_sample = tile.producers > 0 || tile.is_wide() ? tile.producers > 0 || tile.stages == 3
                              : all                                ? tile.stages == 2
                                                                   : i % (tiles.size() / 3) == 0;
@@ -171,7 +171,7 @@ TEST_P(Assembly, VectorsDoNotSpill) {
   }
 }
 TEST_P(Assembly, NoCandidateOfTuningSpillsMuch) {
-  constexpr int kMostBytes = 64;  // this candidate's loss is measured
+  constexpr int kMostBytes = 64;  // tuning measures such a candidate, so a small spill does no harm
   const size_t each = std::getenv("GCC_GRAPH_ALL_TILES") != nullptr ? 1 : 4;
   for (const std::string& gir :
        {std::string(kVector), std::string(kTransposedVectors), attention(384, 384, 64), attention(50, 50, 128)}) {

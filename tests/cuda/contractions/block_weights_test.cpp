@@ -54,7 +54,7 @@ std::string kept(const BlockCase& c) {
 struct BlockTarget {
   const char* name;
   Precision precision;
-  double tolerance;  // large terms of both signs, whose factors are narrowed; weights are exact
+  double tolerance;  // sums have large terms of both signs with rounded factors; weights are exact
 };
 const BlockTarget kTargets[] = {
     {"sm_90a", Precision::fp32, 4e-5}, {"sm_90a", Precision::fp16, 3e-2}, {"sm_80", Precision::bf16, 3e-1}};
@@ -79,7 +79,8 @@ TEST(BlockWeights, EveryForm) {
     }
 }
 
-/// Weights become floats for more rows, for blocks that do not fit a warp's share, and for GPUs without such products.
+/// Weights are widened to floats for more rows, for blocks that do not fit a warp's share, and for GPUs without such
+/// kernels.
 TEST(BlockWeights, BecomeFloatsForOthers) {
   const auto last = [](const BlockCase& c, const Target& target) {
     return expect_simulates(kept(c), target, 3e-2).kernels.back();

@@ -17,7 +17,7 @@ INSTANTIATE_TEST_SUITE_P(Arithmetics, ConvLoop,
                                          ContractionCase{"sm_90a", Precision::bf16, 3e-1},
                                          ContractionCase{"sm_90a", Precision::fp32, 3e-5}),
                          case_name);
-/// Emits convolutions whose operands can be boxes in the tile loop; counts them.
+/// Emits convolutions in the tile loop if their operands can be boxes, and counts these convolutions.
 Emit conv_in_tile(const Target& target, int number, int blocks, int& count) {
   return [=, &count](const Kernel& kernel) {
     if (!std::holds_alternative<PlainConvKernel>(kernel.body)) return cuda::emit_kernel(kernel, target);

@@ -33,7 +33,8 @@ class DeviceText : public testing::Test {
   Target target_;
 };
 
-/// A product of this many columns, from shared memory or registers, and a use of the sums.
+/// The text of a wgmma with this many columns, whose left operand is in shared memory or registers, and of a use of the
+/// sums.
 std::string product_of(const std::string& kind, const std::string& sum, const std::string& across, int columns) {
   const std::string product = concat("gart_wgmma<", kind, ", ", columns, ", ", across, ">::");
   return concat("  const unsigned long long a = gart_wgmma_descriptor(raw, 8192, 1024), b = a + 512;\n  ", sum,
@@ -49,7 +50,7 @@ TEST_F(DeviceText, products_of_every_width_assemble) {
                                                     {"gart_wide_bf16", "float", "true, false", 256},
                                                     {"gart_wide_tf32", "float", "false, false", 256},
                                                     {"gart_wide_s8", "int", "false, false", 24}}) {
-    // All multiples of 8 up to 64, and odd and even ones beyond.
+    // Widths are all multiples of 8 up to 64, then odd and even multiples of 8.
     for (int columns = 8; columns <= 256; columns += columns < 64 ? 8 : 24) {
       if (columns > most_odd && columns % 16 != 0) continue;
       const cuda::Usage usage = assemble("wgmma_whole", concat("const unsigned int* in, volatile ", sum, "* out"),

@@ -1,5 +1,5 @@
-// Products of f32 as three of tf32 by warpgroups (device/gart_f32_loop.cuh): every tile on the simulated GPU, with odd
-// and even extents; infinities and NaN; the conditions for such tiles; the assembler's code.
+// f32 products as three tf32 products by warpgroups (device/gart_f32_loop.cuh): every tile on the simulated GPU, with
+// odd and even extents; infinities and NaN; the conditions for such tiles; the assembler's code.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ TEST(F32Loop, EveryTileComputesEveryProduct) {
 TEST(F32Loop, InfinitiesAndNaNAreThoseOfTheProduct) {
   const Target target = f32_target();
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNaN = std::numeric_limits<float>::quiet_NaN();
-  // One large number in each row and column: x[i] * z[j].
+  // Each row of x and each column of z has one special number, so the results are x[i] * z[j].
   const std::vector<float> xs = {kInfinity, -kInfinity, kNaN, 1, -2, 0, 3.1f, 1e-30f},
                            zs = {kInfinity, kNaN, 1, 0, -3.7f, 0.5f, -kInfinity, 4};
   Tensor x(DType::f32, {8, 32}), z(DType::f32, {8, 32});

@@ -11,7 +11,7 @@
 namespace gcg::test {
 namespace {
 
-constexpr double kExact = 4e-6;  // another summation order, 22 bits of each factor
+constexpr double kExact = 4e-6;  // allows another summation order, and 22 bits of each factor
 
 // On sm_75: CUDA cores and copies through registers. On sm_86: CUDA cores and asynchronous copies.
 const ContractionCase kArithmetics[] = {
@@ -73,7 +73,7 @@ TEST_P(MatMul, SymbolicExtents) {
         {{"b", 2}, {"m", 11}, {"n", 35}});
 }
 
-/// Tensor cores truncate: a running sum of one sign over the whole depth would lose 1e-4.
+/// Tensor cores truncate, so a running sum of terms of one sign over the whole depth would have an error of 1e-4.
 TEST(MatMulDepth, DeepSumsOfOneSignKeepTheErrorOfFloats) {
   for (const char* target : {"sm_80", "sm_90a", "sm_100"})
     expect_simulates(R"(graph g(%a: f32[64,4096], %b: f32[4096,64]) -> (%y) {

@@ -1,5 +1,5 @@
-// The work of kernels before they wait for the previous launch (griddepcontrol.wait): both the text and the assembler's
-// code read weights first. The simulation (tests/cuda/sim) sees which buffers these bytes belong to.
+// Work of kernels before they wait for the previous launch (griddepcontrol.wait). Both the text and the assembler's
+// code must read weights before the wait. The simulation (tests/cuda/sim) checks to which buffers the bytes belong.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -85,7 +85,7 @@ struct WaitingTarget {
 const WaitingTarget kTargets[] = {
     {"sm_90", Precision::fp32}, {"sm_90a", Precision::fp16}, {"sm_100a", Precision::fp16}, {"sm_120", Precision::bf16}};
 
-/// The kernel of interest is the last one: others make its operand.
+/// The plan's last kernel, which the tests check. The kernels before it compute its operand.
 const Kernel& last_kernel(const Plan& plan) { return plan.kernels[plan.entry().steps.back().as<Launch>()->kernel]; }
 
 cuda::KernelText text_of(const OverlapCase& c, const WaitingTarget& target) {
@@ -192,7 +192,7 @@ TEST_P(Waiting, ConstantsReadAheadGiveTheSameResults) {
   }
 }
 
-/// ptxas must not move a load of weights after the wait, nor any other load before it.
+/// ptxas must not move a load of weights behind the wait, nor any other load ahead of the wait.
 TEST_P(Waiting, TheAssemblersCodeReadsWeightsFirst) {
   const Target target = gpu_target(GetParam().name, GetParam().precision);
   if (cuda::Nvrtc::find_for_driver(target.driver) == nullptr) GTEST_SKIP() << "no NVRTC on this machine";
@@ -206,7 +206,7 @@ TEST_P(Waiting, TheAssemblersCodeReadsWeightsFirst) {
                trigger = std::find(code.begin(), code.end(), kTrigger);
     ASSERT_NE(wait, code.end()) << c.name;
     EXPECT_LT(trigger - code.begin(), wait - code.begin()) << c.name;
-    // With TMA, the code that requests boxes stands after the multiplying code, and waits separately.
+    // With TMA, the code that requests boxes follows the multiplying code, and has its own wait.
     const bool is_fed = text.note.find("TMA") != text.note.npos || text.note.find("cluster") != text.note.npos;
     const auto last_wait = std::find(code.rbegin(), code.rend(), kWait).base() - 1;
     const auto loads =
@@ -222,7 +222,7 @@ TEST_P(Waiting, TheAssemblersCodeReadsWeightsFirst) {
   }
 }
 
-/// Loads that the hardware may serve from caches that do not see other launches' writes.
+/// Such loads may read stale data: the read-only cache does not see other launches' writes.
 TEST(WaitingText, HasNoLoadsByWayOfTheReadOnlyCache) {
   const cuda::Nvrtc* nvrtc = cuda::Nvrtc::find_for_driver(0);
   if (nvrtc == nullptr) GTEST_SKIP() << "no NVRTC on this machine";

@@ -23,7 +23,7 @@ namespace {
 
 using cuda::KernelText;
 
-/// Device memory of a number of bytes.
+/// A block of device memory.
 class DeviceBuffer {
  public:
   explicit DeviceBuffer(size_t bytes) : bytes_(bytes), address_(memory().allocate(0, std::max<size_t>(bytes, 1))) {}
@@ -64,7 +64,7 @@ struct alignas(128) EncodedMap {
   unsigned char bytes[gart_sim::TensorMap::kBytes];
 };
 
-/// The map of an operand at this address, encoded as the driver does for the runtime.
+/// The tensor map of an operand at this address, encoded as the driver encodes it for the runtime.
 EncodedMap encoded(const TensorMap& map, uint64_t address, const SymbolValues& symbols) {
   gart_sim::TensorMap tensor;
   tensor.element_bytes = static_cast<unsigned>(size_of(map.dtype));
@@ -159,7 +159,7 @@ class Runner {
     if (!text.then.empty()) workspace_.reset();
   }
 
-  /// Before its wait the kernel writes nothing, and reads only the constants that it declares.
+  /// Before its wait, the kernel must write nothing, and read only the constants that it declares.
   void expect_waits(const KernelText& text, const std::vector<BufferId>& operands,
                     const gart_sim::Footprint& footprint) {
     EXPECT_TRUE(footprint.has_waited && footprint.early_writes.empty()) << text.source;

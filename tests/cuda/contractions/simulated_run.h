@@ -18,7 +18,7 @@
 
 namespace gcg::test {
 
-/// Text that replaces the kernel that the cost model chooses.
+/// Makes a text that replaces the one that the cost model would choose.
 using Emit = std::function<cuda::KernelText(const Kernel&)>;
 
 struct SimulatedRun {
@@ -28,7 +28,7 @@ struct SimulatedRun {
   int half_operands = 0;  // operands of the launches that are stored as f16 or bf16
 };
 
-/// Takes this candidate for every kernel, or the last one if there are fewer.
+/// Chooses this candidate for every kernel, or the last candidate if there are fewer.
 class ForcedChoice final : public Decisions {
  public:
   explicit ForcedChoice(size_t candidate) : candidate_(candidate) {}
@@ -46,7 +46,7 @@ class ForcedChoice final : public Decisions {
 
 Target gpu_target(const std::string& name, Precision precision = Precision::fp32);
 
-/// A way to compute, and the tolerance of its results.
+/// A target, its precision, and the tolerance of its results.
 struct ContractionCase {
   const char* target;
   Precision precision;

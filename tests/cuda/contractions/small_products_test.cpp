@@ -1,5 +1,5 @@
-// Products that few tiles cover, whose depth the blocks of a cluster share: results on the simulated GPU, the same bits
-// for any order of blocks, and the real assembler's code.
+// Products with few tiles, whose depth is divided among the blocks of a cluster: results on the simulated GPU, the same
+// bits for any order of blocks, and the real assembler's code.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

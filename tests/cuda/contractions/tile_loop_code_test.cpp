@@ -17,7 +17,7 @@ namespace {
 namespace opcode {
 constexpr unsigned kProduct[] = {0x9f0, 0xdf0}, kBoxCopy[] = {0x5b4, 0x3b4}, kBoxStore[] = {0x3b5},
                    kMatrixStore[] = {0x844}, kLoad[] = {0x981}, kStore[] = {0x986};
-/// Barriers of a block, MEMBAR, cp.async, loads and stores of memory, ELECT.
+/// Instructions that stall the loop: barriers of a block, MEMBAR, cp.async, loads and stores of global memory, ELECT.
 constexpr unsigned kHoldUp[] = {0xb1d, 0x51d, 0x992, 0xfae, 0x981, 0x986, 0x82f};
 }  // namespace opcode
 
@@ -30,7 +30,7 @@ std::ptrdiff_t count(const std::vector<Instruction>& code, const unsigned (&opco
   return std::count_if(code.begin(), code.end(), [&](const Instruction& i) { return is_one(i, opcodes); });
 }
 
-/// From the first product to the wait for the previous step.
+/// Expects no such instruction between the first product and the wait for the previous step.
 void expect_nothing_holds_up(const std::vector<Instruction>& code) {
   const auto first =
       std::find_if(code.begin(), code.end(), [](const Instruction& i) { return is_one(i, opcode::kProduct); });

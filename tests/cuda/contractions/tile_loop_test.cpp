@@ -110,7 +110,7 @@ Emit in_tile(const Target& target, int number, int blocks, int splits) {
   };
 }
 
-/// The graph with inputs of the precision's 16 bits.
+/// The graph with inputs in the precision's 16-bit type.
 std::string stored_as(Precision precision, std::string graph) {
   if (precision == Precision::bf16)
     for (size_t at = 0; (at = graph.find(" f16[", at)) != std::string::npos; at += 2) graph.insert(at + 1, "b");
@@ -140,7 +140,7 @@ TEST_P(TileLoop, SplitsPastTheEndAddZeros) {
     expect_simulates(kCases[0].graph, target, GetParam().tolerance, {}, in_tile(target, splits, 2, splits));
 }
 
-/// Functions of an f16 result are approximations whose error its rounding hides.
+/// Functions of f16 results may be approximated, because rounding to f16 hides their errors.
 TEST(TileLoopFunctions, AreAsExactAsTheirResults) {
   constexpr int64_t kSide = 64;
   const Target target = gpu_target("sm_90a", Precision::fp16);

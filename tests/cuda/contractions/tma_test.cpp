@@ -75,7 +75,7 @@ Emit in_tile(const Target& target, int number, int stages, int splits) {
     EXPECT_LT(number, static_cast<int>(fed.size()));
     if (fed.empty()) return cuda::emit_kernel(kernel, target);
     cuda::ProductTile tile = fed[static_cast<size_t>(number) % fed.size()];
-    tile.stages = stages;  // fewer than there is room for
+    tile.stages = stages;  // fewer than shared memory has room for
     tile.splits = tile.columns > 128 ? 1 : splits;
     return cuda::emit_product(kernel, *product, tile, "matmul");
   };
@@ -115,7 +115,7 @@ TEST(TmaOrder, LinesAlongAndAcrossTheDepth) {
   for (int64_t i = 0; i < z.elements(); ++i) z.set_double(i, static_cast<double>(i * 53 % 97) / 97 - 0.5);
   for (int order = 0; order < 4; ++order) {
     const bool left = order % 2 != 0, right = order / 2 != 0;
-    Kernel kernel;  // the product refers to it
+    Kernel kernel;  // the product keeps a reference to this kernel
     const Emit emit = [&](const Kernel& k) {
       if (!std::holds_alternative<MatMulKernel>(k.body)) return cuda::emit_kernel(k, target);
       kernel = turned(k, left, right);

@@ -102,8 +102,8 @@ TEST(Vectors, EveryForm) {
     }
 }
 
-/// Products that use other kernels: those with more rows, with a depth of few pieces, with lines across the depth, and
-/// in f32.
+/// Products that use other kernels: those with more rows, with a depth of few pieces, with weights not contiguous along
+/// the depth, and in f32.
 TEST(Vectors, NotForOthers) {
   const Target half = gpu_target("sm_80", Precision::fp16);
   const char* const others[] = {
@@ -127,7 +127,7 @@ TEST(Vectors, NotForOthers) {
   EXPECT_EQ(last_note(run).find("tensor cores"), std::string::npos) << last_note(run);
 }
 
-/// On an H200, reading weights at the full memory rate takes 27 to 33 KB in flight on each multiprocessor.
+/// On an H200, reading weights at the full memory rate needs 27 to 33 KB in flight on each multiprocessor.
 TEST(Vectors, EnoughBytesUnderWay) {
   for (const int columns : {768, 4096, 14336, 50304, 128256}) {
     const std::string gir = concat("graph g(%a: f32[1,4096], %w: f32[", columns, R"(,4096]) -> (%y) {
@@ -194,8 +194,8 @@ int wide_loads_ahead(const std::vector<uint8_t>& cubin) {
   return -1;
 }
 
-/// Loads into registers keep the memory busy: a warp requests all of its first pieces before the wait, 16 bytes at a
-/// time.
+/// To keep the memory busy, a warp requests all of its first pieces before the wait, with loads of 16 bytes into
+/// registers.
 TEST(Vectors, PiecesAreAskedForAheadOfTheWait) {
   Target target = gpu_target("sm_90a", Precision::fp16);
   if (cuda::Nvrtc::find_for_driver(target.driver) == nullptr) GTEST_SKIP() << "no NVRTC on this machine";

@@ -17,7 +17,7 @@ namespace {
 struct WideAssemblyCase {
   const char* what;
   int heads, key_heads, queries, keys, head;
-  const char* mask;   // a further input
+  const char* mask;   // an additional input
   const char* score;  // arguments and attributes of the operator
 };
 const WideAssemblyCase kCases[] = {
@@ -61,8 +61,8 @@ class WideAssembly : public testing::TestWithParam<Precision> {
 INSTANTIATE_TEST_SUITE_P(Arithmetics, WideAssembly, testing::Values(Precision::fp16, Precision::bf16),
                          [](const auto& p) { return p.param == Precision::fp16 ? "fp16" : "bf16"; });
 
-/// Number of exponentials between the wait for the scores of a step and the wait for the values of the previous step,
-/// in the loop with the fewest; -1: there is no such loop.
+/// Number of exponentials between the wait for the scores of a step and the wait for the values of the previous step;
+/// the minimum over all loops. -1: there is no such loop.
 int fewest_beside_products(const std::vector<Instruction>& code) {
   int fewest = -1, since = -1;
   for (const Instruction& i : code) {

@@ -12,7 +12,7 @@ namespace {
 
 const ContractionCase kArithmetics[] = {{"sm_90a", Precision::fp16, 1e-2}, {"sm_90a", Precision::bf16, 6e-2}};
 
-/// Emits attention in tile `number` of the warpgroup tiles, and counts the tiles.
+/// Emits attention in tile `number` of the warpgroup tiles, and sets `count` to the number of tiles.
 Emit in_tile(const Target& target, size_t number, size_t& count) {
   return [&target, number, &count](const Kernel& kernel) {
     if (!std::holds_alternative<AttentionKernel>(kernel.body)) return cuda::emit_kernel(kernel, target);
@@ -24,7 +24,7 @@ Emit in_tile(const Target& target, size_t number, size_t& count) {
   };
 }
 
-/// "%a = Neg(%q)...": makes temporaries of the operands, so that they may be stored in 16 bits.
+/// Adds "%q = Neg(%qi)" and so on, so that the operands are temporaries, which may be stored in 16 bits.
 std::string graph_of(const std::string& inputs, const std::string& more, const std::string& body) {
   return concat("graph g(", inputs, more, ") -> (%y) {\n  %q = Neg(%qi)\n  %k = Neg(%ki)\n  %v = Neg(%vi)\n", body,
                 "}\n");
@@ -33,7 +33,7 @@ std::string operands(const std::string& q, const std::string& k, const std::stri
   return concat("%qi: f32[", q, "], %ki: f32[", k, "], %vi: f32[", v, "]");
 }
 
-/// "{...}" of rows x columns numbers, `inside` where key <= query + `last`.
+/// The text "{...}" of rows x columns numbers: `inside` where key <= query + `last`, else `outside`.
 std::string triangle(int rows, int columns, int last, const char* inside, const char* outside) {
   std::string text;
   for (int i = 0; i < rows; ++i)
@@ -155,7 +155,7 @@ std::string source_of(const std::string& graph) {
   ADD_FAILURE() << "no attention";
   return "";
 }
-/// Do bounds of the visible keys move with the query: the last bound, the first bound?
+/// The template arguments that tell whether the last and the first visible key depend on the query.
 std::string bounds_of(const std::string& graph) {
   const std::string source = source_of(graph), before = "gart_attention_tiles<";
   const size_t at = source.find(before);

@@ -1,6 +1,6 @@
-// No operator falls off a cliff on a GPU. The test covers every variant of the long rows of tests/ops, with large
-// values for symbolic extents. No launch may do more than 64 operations per byte that it touches. No thread may process
-// more than 4096 points in sequence if other threads could share them.
+// No operator may be unexpectedly slow on a GPU. The test covers every variant of the long rows of tests/ops, with
+// large values for symbolic extents. No launch may do more than 64 operations per byte that it touches. No thread may
+// process more than 4096 points in sequence if other threads could share them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kMostWorkPerByte = 64, kMostSteps = 4096;
 
-/// Exempt operators, with the reason.
+/// Operators that the test does not check, with the reason.
 const std::map<std::string, std::string> kExceptions = {
     {"Loop", "its turns follow each other"},
     {"Scan", "its turns follow each other"},
@@ -31,8 +31,8 @@ const std::map<std::string, std::string> kExceptions = {
     {"Unique", "rows are sorted by their columns one after the other"},
 };
 
-/// Values for open extents: together about 2^21 elements, which one block sorts, but large enough to tell quadratic
-/// from linear work.
+/// Values for open extents: small enough that one block can sort all elements (about 2^21), and large enough to
+/// distinguish quadratic from linear work.
 SymbolValues large_extents(const Kernel& kernel) {
   std::set<std::string> symbols;
   for (const Operand& o : kernel.operands)
@@ -92,7 +92,7 @@ class KernelWork {
     return 0;
   }
 
-  /// Number of points of a statement's range. A range that ends at min(begin + number, ...) has at most `number`.
+  /// Number of points of a statement's range. A range that ends at min(begin + size, ...) has at most `size` points.
   double turns(const Statement& s, const std::map<int, Expr>& assigned) const {
     if (!s.begin) return 1;
     const double most = value(s.axis.extent);
@@ -105,7 +105,7 @@ class KernelWork {
     return size->kind == ExprKind::constant ? std::min(most, static_cast<double>(size->integer)) : most;
   }
 
-  /// Steps of a thread in a program's launch (or of all its threads): `sharing` threads divide a range.
+  /// Steps of one thread in a program's launch, or of all threads if `all`. `sharing` threads divide a range.
   double steps(const Statements& block, double sharing, bool all) const {
     double total = 0;
     std::map<int, Expr> assigned;

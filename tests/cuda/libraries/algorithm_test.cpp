@@ -1,4 +1,4 @@
-// Calls that name the library's algorithm.
+// Library calls for which the file names the algorithm.
 #include "compiler/kernel/decisions.h"
 #include "compiler/kernel/library_algorithm.h"
 #include "tests/cuda/libraries/bound_model.h"

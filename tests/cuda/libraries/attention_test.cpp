@@ -11,7 +11,7 @@ namespace {
 
 using gart_sim::sim_count;
 
-/// Keys and values of one head for all.
+/// All query heads share one head of keys and values.
 constexpr const char* kSharedKeys = R"(graph g(%x: f32[2,7,64], %z: f32[2,19,64]) -> (%y) {
   constant %wq: f32[64,128] = random(1)
   constant %wk: f32[64,32] = random(2)
@@ -154,7 +154,7 @@ TEST_F(CudnnAttention, OlderVersionsAreNamedOrLeaveItToOurKernel) {
   EXPECT_EQ(run_with(bound(true)), 0u);
 }
 
-/// Number of calls in the plans for a target, one entry per target.
+/// Number of library calls per target, in all of its plans.
 std::vector<int> calls_of(const std::vector<uint8_t>& artifact) {
   ArtifactView view;
   EXPECT_TRUE(read_artifact(artifact, view).ok());
@@ -165,7 +165,7 @@ std::vector<int> calls_of(const std::vector<uint8_t>& artifact) {
   return calls;
 }
 
-/// No engine supports sm_75: our kernel runs there. If no fallback is allowed, the call is in no plan.
+/// No engine supports sm_75, so our kernel runs there. Without fallbacks, no plan has the call.
 TEST_F(CudnnAttention, OldGpusGetOurKernel) {
   const auto both = [&](bool fallbacks) {
     return compile_bound(gir, {{"cudnn"}, fallbacks, {"sm_75", "sm_80"}}, gcg::Precision::fp16);

@@ -28,13 +28,13 @@ std::vector<TensorView> views(const std::vector<std::vector<float>>& data, const
 
 std::vector<float> floats(const TensorView& tensor);
 std::vector<float> floats(const Tensor& tensor);
-/// The tolerance for sums in another order.
+/// Compares with a tolerance for sums in another order.
 void expect_close(const std::vector<float>& got, const std::vector<float>& want, double tolerance = 2e-5);
 
-/// The program reads the artifact as long as it lives, so a temporary artifact is kept.
+/// The program reads the artifact as long as the program exists, so the second function keeps a temporary artifact.
 Result<Program> load_on(const std::vector<uint8_t>& artifact, const std::string& device);
 Result<Program> load_on(std::vector<uint8_t>&& artifact, const std::string& device);
-/// The first output on the CPU.
+/// The first output of a run on the CPU.
 std::vector<float> on_cpu(const std::vector<uint8_t>& artifact, const std::vector<TensorView>& inputs);
 
 /// Makes a call of the simulation fail ("NAME:K:CODE"; "": none), then loads and runs. Returns the first error's
@@ -62,7 +62,7 @@ class DeviceArray {
   unsigned long long address_ = 0;
 };
 
-/// The simulated libraries have their own versions. At the end there may be no findings and no live objects.
+/// Gives the simulated libraries their own versions. At the end there may be no findings and no live objects.
 class WithLibraries : public testing::Test {
  protected:
   void SetUp() override;

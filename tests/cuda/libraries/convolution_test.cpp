@@ -152,7 +152,7 @@ TEST_P(Conv, EqualsTheCpus) {
   unsetenv("GART_SIM_CUDNN_FILLS");
 }
 
-/// 16-bit activations, weights and biases; the first convolution's image is the caller's f32.
+/// Activations, weights and biases have 16 bits; the first convolution reads the caller's f32 image.
 TEST_F(WithLibraries, ConvolutionsOf16BitsHoldTheirPrecision) {
   constexpr const char* kNetwork = R"(graph g(%x: f32[2,3,12,10]) -> (%y) {
     constant %u: f32[8,3,3,3] = random(1)

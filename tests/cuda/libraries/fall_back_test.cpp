@@ -210,7 +210,7 @@ TEST_F(FallBack, EveryCallFailsOnce) {
           gart_sim::sim_revive();  // objects that could not be freed remain
           continue;
         }
-        // Before the graph is built the kernels can still take over.
+        // Before the graph is built, kernels can still replace the calls.
         EXPECT_TRUE(!error.empty() || fallbacks) << failure;
         EXPECT_TRUE(error.empty() || !library || error.find(name + " of cuBLASLt 13.1.0 failed") != std::string::npos)
             << failure << ": " << error;
@@ -258,7 +258,7 @@ TEST_F(FallBack, TensorsThatDoNotFitAreRefusedWhenShapesAreKnown) {
     EXPECT_FALSE(out);
     return out ? std::string() : out.error().message;
   };
-  // a: offset, extents [batch, m, k], strides; then b.
+  // a's offset, extents [batch, m, k] and strides, then those of b.
   EXPECT_NE(refusal(0, 1).find("with operand 0, which does not lie within its 1536 bytes"), std::string::npos);
   EXPECT_NE(refusal(0, -1).find("with operand 0, which does not lie"), std::string::npos);
   EXPECT_NE(refusal(1, 2).find("whose batches do not fit together"), std::string::npos);
@@ -277,7 +277,7 @@ TEST_F(FallBack, ExtentsWithoutEndAreRefused) {
                                       {{"cudnn"}, false});
   const std::vector<Shape> shapes = {{1, 3, 9, 9}};
   const auto values = noise(shapes);
-  // For x, then for w: offset, extents [4], strides [4].
+  // x's offset, extents [4] and strides [4], then those of w.
   for (const size_t extent : {2, 3, 11, 12}) {
     const auto bad = changed(artifact, [&](fb::PlanT& plan, fb::StepT& step) {
       const size_t slots = plan.fixed.size() + plan.program.size();

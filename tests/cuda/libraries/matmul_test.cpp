@@ -135,7 +135,8 @@ TEST_P(MatMul, EqualsTheCpus) {
   }
 }
 
-/// With 16 bits, the products of a chain read and write 16-bit numbers; the first one's rows are the caller's f32.
+/// In 16-bit precision, a chain of products reads and writes 16-bit numbers; the first product reads the caller's f32
+/// rows.
 TEST_F(WithLibraries, PrecisionsHold) {
   constexpr const char* kChain = R"(graph g(%x: f32[8,64]) -> (%y) {
     constant %u: f32[64,64] = random(1)

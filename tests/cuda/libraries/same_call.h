@@ -5,7 +5,7 @@
 
 namespace gart::test {
 
-/// True if both types are passed in the same way: as pointers, nothing, or numbers of one size.
+/// True if both types are passed in the same way: both are pointers, both are void, or both are numbers of one size.
 template <class A, class B>
 constexpr bool alike() {
   if constexpr (std::is_void_v<A> || std::is_void_v<B>)

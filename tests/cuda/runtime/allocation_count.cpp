@@ -26,7 +26,7 @@ void* allocate(size_t size, const void* caller) {
 
 void* operator new(size_t size) { return allocate(size, __builtin_return_address(0)); }
 void* operator new[](size_t size) { return allocate(size, __builtin_return_address(0)); }
-// Defined because sanitizers have their own one, which std::stable_sort would call. The operators delete below cannot
+// Sanitizers define their own nothrow operator, which std::stable_sort would call. The operators delete below cannot
 // free memory of the sanitizers.
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
   return try_allocate(size, __builtin_return_address(0));

@@ -10,24 +10,24 @@ const std::vector<uint8_t>& cuda_module();
 
 /// The model with code for sm_80 in place of its CPU code.
 ArtifactBuilder on_cuda(ArtifactBuilder model);
-/// The same with the kernel that decides branches and loops on the device.
+/// The same model with a kernel that decides branches and loops on the device.
 ArtifactBuilder with_conditional_kernel(ArtifactBuilder model);
 /// The model with code for sm_80 after its CPU code.
 ArtifactBuilder with_cuda(ArtifactBuilder model);
 
-/// out = 2 (x + y) + 2 (x - y) by four kernels on two streams, which wait for each other; f32[n].
+/// out = 2 (x + y) + 2 (x - y), f32[n], by four kernels on two streams that wait for each other.
 ArtifactBuilder two_streams();
 
-/// out = 8 x by three launches of `kernel` on sm_90, the last two of which overlap the ones before; f32[n].
-/// "test_scale" reads its factors ahead and waits; "test_hasty" reads everything before it waits; "test_heedless" does
-/// not wait.
+/// out = 8 x, f32[n], by three launches of `kernel` on sm_90. The second and the third launch overlap the previous one.
+/// "test_scale" reads its factors ahead and waits, "test_hasty" reads everything before it waits, and "test_heedless"
+/// does not wait.
 ArtifactBuilder overlapping(const char* kernel = "test_scale");
-/// That model as PTX for compute_80.
+/// The model of overlapping(), as PTX for compute_80.
 ArtifactBuilder on_ptx(ArtifactBuilder overlapping);
 /// A model of on_cuda() or conditional() with code for sm_90.
 ArtifactBuilder on_sm_90(ArtifactBuilder model);
 
-/// y[i] = data[index[i]] for f32[m] and i64[n], and twice that; the first step says when an index is out of range.
+/// y[i] = data[index[i]] for f32[m] and i64[n], and 2 y. The first step reports an index that is out of range.
 ArtifactBuilder gathering();
 
 }  // namespace gart::test

@@ -88,7 +88,7 @@ TEST_F(CudaChoice, AnUnsoundModuleIsRefused) {
   sim.reports();
 }
 
-/// The driver gets a module without its size, so the sizes in the module's headers must be right.
+/// The driver is not told a module's size, so the sizes in the module's headers must be right.
 TEST_F(CudaChoice, AModuleCutShortIsRefused) {
   for (const size_t cut : {size_t{1}, size_t{64}, size_t{4096}}) {
     test::ArtifactBuilder model = test::on_cuda(test::add_and_double());
@@ -211,7 +211,7 @@ TEST_F(CudaError, WeightsThatDoNotFit) {
                "no memory for 64 bytes: 1 of 1 bytes are free on cuda:0");
 }
 
-/// Loads and runs in every way; every failure is an Error.
+/// Loads and runs a model in every way. Each failure must be an Error.
 std::string use_everything(test::ArtifactBuilder model, size_t inputs) {
   Result<Program> program = test::load_model(model, {.device = "cuda:0"});
   if (!program) return program.error().message;
@@ -269,7 +269,8 @@ INSTANTIATE_TEST_SUITE_P(Models, CudaAnyCall,
                                          Case{"Bind", [] { return test::on_cuda(test::positives()); }, 1}),
                          [](const auto& test_case) { return test_case.param.name; });
 
-/// For each function's calls in turn: out of memory, an error that passes, and an error that loses the device.
+/// Makes each call of each function fail in turn: with out of memory, with a temporary error, and with an error that
+/// loses the device.
 TEST_P(CudaAnyCall, MayFail) {
   sim.set_sm(GetParam().sm);
   ASSERT_EQ(use_everything(GetParam().model(), GetParam().inputs), "");

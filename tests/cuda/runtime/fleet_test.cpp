@@ -1,5 +1,5 @@
-// A model over two GPUs and the CPU: parts run where they are placed, results have the same bits everywhere, and a GPU
-// is lost.
+// A model on two GPUs and the CPU: parts run where they are placed, results have the same bits on every device, and a
+// GPU may be lost.
 #include "gart/fleet.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::unique_ptr<fb::PartValueT> value(const std::string& name, int input, bool i
   return out;
 }
 
-/// a = 2 (x + y) on the CPU, b = 2 (a + y) on cuda:0, out = 2 (b + x) on cuda:1; each may run on any.
+/// a = 2 (x + y) on the CPU, b = 2 (a + y) on cuda:0, out = 2 (b + x) on cuda:1. Each part may run on any device.
 std::vector<uint8_t> chain() {
   fb::AssemblyT out;
   out.symbols.push_back(std::make_unique<fb::PartSymbolT>());
@@ -98,7 +98,7 @@ TEST_F(CudaFleet, ALostGpuTakesItsRequestAlongAndItsGroupMoves) {
     fleet::Request request = program->submit(inputs_).value();
     ASSERT_TRUE(request.wait().ok());
     sim.forget_counts();
-    sim.fail("cuGraphLaunch:2:719");  // from now on the second GPU, cuda:1
+    sim.fail("cuGraphLaunch:2:719");  // from here on, the second GPU (cuda:1) is current
     const Result<void> done = request.run();
     ASSERT_FALSE(done.ok());
     EXPECT_EQ(done.error().code, ErrorCode::device_lost);

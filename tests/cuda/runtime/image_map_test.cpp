@@ -1,5 +1,6 @@
 // A launch of clusters whose tensor maps describe the caller's own buffers: images with a sliding window (im2col), and
-// results stored as boxes. Buffers may have any address: those that no map supports are copied first.
+// results stored as boxes. Buffers may have any address. If a tensor map does not support an address, the buffer is
+// copied first.
 #include <functional>
 #include <stdexcept>
 

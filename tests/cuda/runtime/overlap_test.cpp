@@ -1,5 +1,5 @@
-// Launches that overlap, on the simulated sm_90: results, edges, updates of graphs, and artifacts that lie about their
-// kernels.
+// Launches that overlap, on the simulated sm_90: results, edges, updates of graphs, and artifacts with wrong
+// descriptions of their kernels.
 #include <set>
 
 #include "tests/cuda/runtime/allocation_count.h"
@@ -121,7 +121,7 @@ TEST_F(CudaOverlap, OlderDevicesStartALaunchWhenTheLastOneHasEnded) {
   EXPECT_EQ(count("programmatic_edges"), 0u);
 }
 
-/// The simulation refuses other edges there; the host would then decide.
+/// The simulation refuses programmatic edges there; the host would then control the loop.
 TEST_F(CudaOverlap, WithinLoopsOnTheDeviceEdgesAreFull) {
   test::ArtifactBuilder builder = test::on_sm_90(test::with_conditional_kernel(test::doubling_loop()));
   for (const auto& kernel : builder.plan().kernels) kernel->waits = true;

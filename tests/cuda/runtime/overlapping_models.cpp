@@ -8,7 +8,7 @@
 namespace gart::test {
 namespace {
 
-// out = in * weights[i % 16], with overlapping launches: first the correct kernel, then kernels with bugs.
+// Kernels that compute out = in * weights[i % 16] with overlapping launches: a correct one, then some with bugs.
 constexpr const char* kOverlappingKernels = R"(
 #if __CUDA_ARCH__ >= 900
 #define TRIGGER gart_griddepcontrol_launch_dependents();

@@ -157,7 +157,7 @@ TEST_F(CudaRun, OutputsStayOnTheDeviceOnRequest) {
   ASSERT_TRUE(invocation->run());
   const TensorView result = invocation->output(0);
   EXPECT_STREQ(result.device, "cuda:0");
-  auto next = program.new_invocation();  // it can be the input of another run
+  auto next = program.new_invocation();  // the output can be the input of another run
   for (size_t i = 0; i < 2; ++i) ASSERT_TRUE(next->set_input(i, result));
   ASSERT_TRUE(next->run());
   EXPECT_STREQ(next->output(0).device, "cpu");
@@ -270,7 +270,7 @@ TEST_P(CudaControl, ABranchThatEndsTheRun) {
   otherwise[0]->kind = fb::StepKind::fail;
   otherwise[0]->source = "If_2";
   otherwise[0]->message = "there is nothing else";
-  // Without the loop; the branch's result replaces its result.
+  // A model without the loop; the branch's result replaces the loop's result.
   auto& sequences = model.plan().sequences;
   auto& steps = sequences[3]->steps;
   steps.erase(steps.begin() + 2);
@@ -414,7 +414,7 @@ TEST_F(CudaRun, KernelErrorsNameTheStep) {
   ASSERT_FALSE(out);
   EXPECT_EQ(out.error().code, ErrorCode::run_failed);
   EXPECT_EQ(out.error().message, "step 'Gather_3' failed: an index is out of range");
-  indices[150] = 0;  // and the program still works
+  indices[150] = 0;  // the program still works
   EXPECT_TRUE(program.run(inputs));
 }
 

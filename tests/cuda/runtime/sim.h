@@ -26,7 +26,7 @@ struct Sim {
   void* driver;  // the handle from dlopen
 
   std::vector<std::string> reports();
-  /// Resets to an intact sm_80 and zero counts; unordered work is done in this order.
+  /// Resets the simulation to an intact sm_80 and zero counts. Unordered work runs in this order.
   void begin(const char* order = "mixed:1");
   /// Expects no findings and no live objects.
   void end();

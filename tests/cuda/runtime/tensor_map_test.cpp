@@ -1,5 +1,5 @@
-// Launches with tensor maps: encoded for the current addresses and extents, and only again when these change. Numbers
-// that TMA does not support give an error.
+// Launches with tensor maps: maps are encoded for the current addresses and extents, and encoded again only when these
+// change. Numbers that TMA does not support cause an error.
 #include <functional>
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-// Imports a model, exports its graph and imports that again.
+// Imports a model, exports its graph, and imports the exported file.
 //
 //   reexport_model MODEL.onnx OUT.onnx [MOST_BYTES]   MOST_BYTES: the weights of a larger model go to a file
 //

@@ -1,6 +1,6 @@
 // Imports a model and runs it through the interpreter, for comparisons with other runtimes.
 //
-//   interpret_model MODEL.onnx                      imports, resolves ranks, prints a summary or why not
+//   interpret_model MODEL.onnx                      imports, resolves ranks, prints a summary or the fault
 //   interpret_model MODEL.onnx --text               prints the graph
 //   interpret_model MODEL.onnx OUT_FOLDER IN.pb...  one TensorProto per graph input; writes OUT_FOLDER/N.pb
 //

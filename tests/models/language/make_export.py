@@ -2,7 +2,7 @@
 """Exports of language models with random weights, made from configurations: make_export.py CASE FOLDER, or make_export.py --list.
 
 A case is BUILDER-FAMILY-PRECISION: `genai` is onnxruntime-genai's model builder, `dynamo` torch.onnx.export with flat caches, `optimum`
-its command line. FOLDER then holds model.onnx. Each layer has weights that matter: N(0, 1/fan_in), norms about 1, biases N(0, 0.1)."""
+its command line. FOLDER then holds model.onnx. Weights are drawn so that each layer affects the result: N(0, 1/fan_in), norms about 1, biases N(0, 0.1)."""
 import os
 import subprocess
 import sys
@@ -18,7 +18,7 @@ LONG = {"rope_type": "longrope", "type": "longrope", "rope_theta": 10000.0, "par
         "long_factor": [float(i + 1) for i in range(24)], "original_max_position_embeddings": 1024}
 EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 128}
 
-# The name of the classes in transformers, and the fields that differ from BASE.
+# The prefix of the classes' names in transformers, and the fields that differ from BASE.
 FAMILIES = {
     "llama2": ("Llama", {"num_key_value_heads": 8}),
     "llama3": ("Llama", {"rope_parameters": LLAMA3, "tie_word_embeddings": True, "head_dim": 32}),
@@ -97,7 +97,7 @@ def save_tokenizer(folder, vocabulary):
 
 
 def saved(name, folder):
-    """The folder of the model in Hugging Face's form."""
+    """Saves the model in Hugging Face's form; returns the folder."""
     source = os.path.join(folder, "source")
     model_of(name).save_pretrained(source)
     save_tokenizer(source, BASE["vocab_size"])
@@ -128,7 +128,7 @@ def dynamo(name, _, folder):
         model.set_experts_implementation("batched_mm")  # torch's exporter has no grouped_mm, the default
     config = model.config.get_text_config()
     layers = config.num_hidden_layers
-    with torch.no_grad():  # the cache itself tells its extents
+    with torch.no_grad():  # the extents of the cache are read from a cache
         cached = model(input_ids=torch.full((1, 4), 5), use_cache=True).past_key_values.layers[0].keys
 
     class WithPast(torch.nn.Module):

@@ -3,9 +3,9 @@
 //   assemble_models [--print] [--cache DIR] TARGET[,TARGET...] [--dims NAME=VALUE,...] MODEL.onnx...
 //   assemble_models --is-there-nvrtc
 //
-// TARGET "all": every GPU that the compiler and NVRTC know. --dims: the models after it have these symbols fixed ("":
-// all are left open). MODEL "-": lines "PATH[ NAME=VALUE,...]" from the standard input, each answered by a line "= PATH
-// ..." when it is done. --print: the kernels' texts. --is-there-nvrtc: exits with 0 or 1. Kernels that several models
+// TARGET "all": every GPU that the compiler and NVRTC know. --dims fixes these symbols of the models that follow ("":
+// all stay open). MODEL "-" reads lines "PATH[ NAME=VALUE,...]" from the standard input, and prints a line "= PATH ..."
+// after each model. --print prints the kernels' texts. --is-there-nvrtc: exits with 0 or 1. Kernels that several models
 // share are assembled once. Exits with 1 if a kernel spills registers, ptxas complains about wgmma or setmaxnreg, or a
 // model does not compile.
 #include <chrono>
@@ -72,7 +72,7 @@ SymbolValues values_of(const std::string& dims) {
   return values;
 }
 
-/// Collects the model's kernels for all targets. Returns false, with a message, if it does not compile.
+/// Collects the model's kernels for all targets. Prints a message and returns false if the model does not compile.
 bool collect(const Options& options, const Model& model, test::Assembly& assembly) {
   std::string name = model.path.substr(model.path.rfind('/') + 1);
   if (!model.dims.empty()) name += " " + model.dims;
@@ -97,7 +97,7 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// Collects and assembles the model's kernels that no earlier model had. Returns the number of faults.
+/// Collects and assembles those of the model's kernels that no earlier model had. Returns the number of faults.
 int assemble(const Options& options, const Model& model, test::Assembly& assembly) {
   const Clock::time_point begin = Clock::now();
   Clock::time_point told = begin;
@@ -117,7 +117,7 @@ int assemble(const Options& options, const Model& model, test::Assembly& assembl
   return static_cast<int>(complaints.size()) + (compiles ? 0 : 1);
 }
 
-/// The same for each line of the standard input.
+/// Assembles the model that each line of the standard input names. Returns the number of faults.
 int assemble_named_by_input(const Options& options, test::Assembly& assembly) {
   int failed = 0;
   for (std::string line; std::getline(std::cin, line);) {

@@ -1,5 +1,5 @@
-// Tests of the real cuDNN that need no GPU: it must accept our descriptors, and have engines for them on GPUs that are
-// only described.
+// Tests of the real cuDNN that need no GPU: cuDNN must accept our descriptors, and have engines for them on GPUs that
+// exist only as descriptions.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ Described convolution(const char* name, fb::DType dtype, bool extras, bool one_a
   Described d{name, {}, {}, dtype == fb::DType::bf16 ? 80 : 75};
   d.call.operation = fb::Operation::convolution;
   d.call.strides = {2, 1}, d.call.dilations = {1, 1}, d.call.pads = {1, 1};
-  // An axis of one element has an arbitrary stride; the result is part of a larger tensor.
+  // An axis of extent 1 has an arbitrary stride; the result is a slice of a larger tensor.
   d.tensors = {tensor(dtype, {1, 8, 16, 16}, {0, 256, 16, 1}), tensor(dtype, {4, 8, 3, 3}, {72, 9, 3, 1}),
                tensor(dtype, {1, 4, 8, 16}, {1024, 128, 16, 1})};
   if (one_axis) {
@@ -77,7 +77,7 @@ Described convolution_of_channels_last(const char* name, fb::DType dtype, bool e
   return d;
 }
 
-/// Heads side by side in rows, as projections write them.
+/// Heads are adjacent in rows, as projections write them.
 Described attention(const char* name, fb::DType dtype, int64_t heads, int64_t key_heads, int64_t queries, int64_t keys,
                     int64_t head) {
   Described d{name, {}, {}, 80};
@@ -90,7 +90,7 @@ Described attention(const char* name, fb::DType dtype, int64_t heads, int64_t ke
   return d;
 }
 
-/// With a mask added to the scores: one number per element, or per key; addresses have no alignment.
+/// A mask is added to the scores, with one number per score or per key. Addresses have no alignment.
 Described masked(const char* name, fb::DType dtype, bool keys_alone) {
   Described d = attention(name, dtype, 12, 12, 77, 131, 64);
   d.call.addend = true;
@@ -160,8 +160,8 @@ class RealCudnn : public testing::Test {
 
   void SetUp() override {
     if (*kCudnn == '\0') GTEST_SKIP() << "no libcudnn.so.9 on this machine";
-    // Its compiling engines look up these functions by name. The toolkit's stub of the driver does nothing, which is
-    // enough.
+    // cuDNN's compiling engines look up these driver functions by name. The toolkit's stub of the driver is enough,
+    // though it does nothing.
     for (const char* path : {GART_TEST_LIBCUDA_STUB, GART_TEST_LIBNVRTC}) {
       if (*path == '\0') continue;
       ASSERT_NE(dlopen(path, RTLD_NOW | RTLD_GLOBAL), nullptr) << dlerror();
@@ -253,7 +253,7 @@ TEST_F(RealCudnn, HasEnginesForWhatWeBind) {
   }
 }
 
-/// Engines for attention compile a kernel, which the stub of the driver then does not load.
+/// Engines for attention compile a kernel, but the stub of the driver does not load it.
 TEST_F(RealCudnn, MakesPlansOfThem) {
   if (!compiles) GTEST_SKIP() << "no NVRTC, no stub of the driver, or cuDNN older than 9.13.1";
   const CudnnDescriptor described = device(kGpus[3]);

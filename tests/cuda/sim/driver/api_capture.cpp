@@ -1,4 +1,4 @@
-// Captures streams, and the work of simulated libraries, the only work that can be captured here.
+// Captures streams. Only work of the simulated libraries can be captured.
 #include <algorithm>
 #include <utility>
 
@@ -23,7 +23,7 @@ LibraryWork make_work(const gart_sim_work& given) {
   return work;
 }
 
-// After the last node.
+// Adds the work after the graph's last node.
 void append(Graph& graph, LibraryWork work) {
   auto node = std::make_unique<GraphNode>();
   node->type = kKernelNode;

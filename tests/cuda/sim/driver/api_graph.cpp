@@ -112,7 +112,8 @@ int instantiate(const Call& call, void** out, void* graph_handle, uint64_t flags
   if (!graph) return call.misuse("the graph is not alive");
   if (!out) return call.misuse("no place for the executable");
   if (flags & ~uint64_t{15}) return call.misuse("unknown flags");
-  // Drivers 12.4 to 12.7 hang when such a graph is launched, 12.8 does not: openxla/xla pull request 25769.
+  // Drivers 12.4 to 12.7 hang when a graph with an empty body is launched, 12.8 does not: openxla/xla pull request
+  // 25769.
   if (world.driver_version < 12080 && has_empty_body(*graph))
     return call.misuse("a conditional node with an empty body hangs drivers before 12.8");
   *out = world.execs.add(make_exec(*graph));
@@ -339,8 +340,8 @@ GART_SIM_API cuGraphLaunch(void* exec_handle, void* stream_handle) {
   Stream* stream = call.stream(stream_handle);
   if (!exec) return call.misuse("the executable is not alive", kInvalidHandle);
   if (!stream) return call.misuse("the stream is not alive", kInvalidHandle);
-  // The driver would delay the launch until the last one ends (CUDA Driver API, cuGraphLaunch: one instance executes at
-  // a time). Here it shows that two callers share one executable.
+  // A real driver delays such a launch until the previous one ends (CUDA Driver API, cuGraphLaunch: one instance
+  // executes at a time). The simulation reports it, because it shows that two callers share one executable.
   if (!world.allows_exec_overlap && !stream->context->queue.is_after(stream->last, exec->last)) {
     report(Finding::exec_overlap,
            "a graph is launched on a stream that nothing orders after its last launch, which runs");

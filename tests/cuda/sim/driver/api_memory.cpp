@@ -25,7 +25,7 @@ int enqueue_copy(const Call& call, CopyWork work, void* stream_handle) {
   const bool pageable_source = !work.from_device && !is_pinned(work.from, work.bytes);
   const bool pageable_target = !work.to_device && !is_pinned(work.to, work.bytes);
   if (pageable_source) {
-    // Copies pageable memory before it returns, as the driver must.
+    // The call must copy pageable memory before it returns, as in the real driver.
     auto staged =
         std::make_shared<std::vector<unsigned char>>(reinterpret_cast<const unsigned char*>(work.from),
                                                      reinterpret_cast<const unsigned char*>(work.from) + work.bytes);
@@ -34,7 +34,7 @@ int enqueue_copy(const Call& call, CopyWork work, void* stream_handle) {
     enqueue(*stream, "copy from pageable memory", [work, staged](Footprint& footprint) { return work.run(footprint); });
     return 0;
   }
-  if (stream->context->queue.pending() == 0) work.hide_target();  // no earlier work can still read it
+  if (stream->context->queue.pending() == 0) work.hide_target();  // no earlier work can still read the target
   enqueue(*stream, "copy", [work](Footprint& footprint) { return work.run(footprint); });
   if (!pageable_target) return 0;
   ++World::get().counts["pageable_memcpys"];
@@ -74,7 +74,7 @@ int allocate(const Call& call, void* out, size_t bytes, int device) {
   return 0;
 }
 
-// Waits first, as the driver does, because running work may use the memory.
+// Waits for all work first, as the real driver does, because running work may use the memory.
 int release(const Call& call, uint64_t address, bool on_host) {
   if (address == 0) return 0;
   Context* context = call.context_of();

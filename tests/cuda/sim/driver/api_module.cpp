@@ -146,7 +146,7 @@ GART_SIM_API cuFuncGetParamInfo(void* handle, size_t index, size_t* offset, size
   GART_SIM_CALL("cuFuncGetParamInfo");
   const Function* function = world.find_function(handle);
   if (!function || !offset) return call.misuse("the function is not alive, or no place for the offset");
-  if (index >= function->kernel->parameters) return kInvalidValue;  // callers find the end of the list this way
+  if (index >= function->kernel->parameters) return kInvalidValue;  // this error tells callers where the list ends
   *offset = 0;
   for (size_t i = 0; i < index; ++i) *offset += (function->kernel->sizes[i] + 7u) & ~7u;
   if (size) *size = function->kernel->sizes[index];

@@ -30,7 +30,7 @@ GART_SIM_API cuStreamSynchronize(void* handle) {
   return wait_for(call.context_of(), stream->last);
 }
 
-// A query lets the device do a little work, never all of it.
+// Each query lets the device do a part of the pending work, never all of it.
 GART_SIM_API cuStreamQuery(void* handle) {
   GART_SIM_CALL("cuStreamQuery");
   Stream* stream = call.stream(handle);

@@ -10,8 +10,8 @@ namespace {
 constexpr unsigned kElementBytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
 constexpr unsigned kSwizzledBytes[] = {0, 32, 64, 128};
 
-// Checks the arguments that both functions share. Returns the fault, or "" if only the box is still missing from the
-// map.
+// Checks the arguments that both functions share. Returns the fault, or "" if the arguments are valid; then the map has
+// everything but the box.
 struct Common {
   void* out;
   int type;
@@ -39,7 +39,7 @@ std::string common_problem(const Common& c, TensorMap& map) {
   for (unsigned d = 0; d < c.rank; ++d) {
     map.extents[d] = c.extents[d];
     map.strides[d] = d == 0 ? map.element_bytes : c.strides[d - 1];
-    map.steps[d] = d == 0 ? 1 : c.steps[d];  // the first one is ignored
+    map.steps[d] = d == 0 ? 1 : c.steps[d];  // the driver ignores the first step
   }
   return "";
 }

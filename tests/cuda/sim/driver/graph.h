@@ -36,7 +36,7 @@ struct GraphNode {
   int type = kEmptyNode;
   NodeWork work;
   std::vector<size_t> after;       // lower indices in the same graph
-  std::vector<size_t> overlapped;  // likewise, for programmatic edges: kernels during which this one may start
+  std::vector<size_t> overlapped;  // the same for programmatic edges: this kernel may start while these kernels run
 };
 
 struct Graph {
@@ -57,9 +57,9 @@ struct Graph {
 
 struct GraphExec {
   Context* context = nullptr;
-  const Graph* graph = nullptr;           // the graph that it was made of, whose handles name the nodes
-  std::vector<const GraphNode*> handles;  // the nodes of `graph`
-  std::vector<GraphNode> nodes;           // copies, with the parameters of this executable
+  const Graph* graph = nullptr;           // the graph from which it was made
+  std::vector<const GraphNode*> handles;  // the nodes of `graph`, which are the handles of `nodes`
+  std::vector<GraphNode> nodes;           // copies of the nodes, with the parameters of this executable
   std::vector<std::shared_ptr<Graph>> bodies;
   std::vector<Graph::Conditional> conditionals;
   OperationQueue::Id last = 0;  // the end of its last launch
@@ -68,7 +68,7 @@ struct GraphExec {
 
 // Fills in a node's work. `graph` owns the bodies of conditionals that this makes.
 int make_node(NodeParams& params, Graph& graph, GraphNode& out, std::string& error);
-// A deep copy, which later changes of the original do not affect.
+// A deep copy; later changes of the original do not affect it.
 std::shared_ptr<Graph> clone(const Graph& graph);
 // The value of a conditional handle during a launch.
 unsigned& conditional_value(unsigned long long handle);

@@ -160,7 +160,7 @@ bool OperationQueue::races(const Operation& operation) const {
   const Footprint& mine = operation.footprint;
   for (const auto& other : operations_) {
     if (!other->is_done || other.get() == &operation || has(operation.before_start, other->index)) continue;
-    // The launches that it overlaps can race only with accesses of its threads before their wait.
+    // A launch that this operation overlaps can race only with accesses before this operation's threads wait.
     const bool is_overlapped = has(operation.before_rest, other->index);
     const std::vector<Range>& reads = is_overlapped ? mine.early_reads : mine.reads;
     const std::vector<Range>& writes = is_overlapped ? mine.early_writes : mine.writes;

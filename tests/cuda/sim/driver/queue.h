@@ -1,5 +1,6 @@
-// The queue of work that the device has not done yet: a graph of operations. They run only when the host waits, in an
-// order that respects only the edges. The queue also checks that operations that no path orders touch different bytes.
+// The queue of work that the device has not done yet: a graph of operations. Operations run only when the host waits,
+// in an order that respects only the edges. The queue also checks that two operations touch different bytes if no path
+// orders them.
 //
 // Only three things order operations: a stream (one after the other), events between streams, and a graph's edges. Work
 // on different streams may otherwise run in any order (CUDA C++ Programming Guide, "Streams", "Events", "CUDA Graphs").
@@ -19,10 +20,10 @@
 
 namespace gart_sim {
 
-// How to choose among the operations that may run.
+// Chooses among the operations that may run.
 struct Order {
   enum class Kind {
-    first_in,  // in order of enqueueing, and only needed operations
+    first_in,  // in the order of enqueueing, and only operations on which the wait depends
     last_in,   // the operation that was enqueued last
     random,
     delay,  // one victim runs only if nothing else can; the victim changes from wait to wait
@@ -38,11 +39,11 @@ struct Operation {
   size_t index = 0;                    // in the queue
   std::vector<size_t> after;           // operations that must be done before this one
   std::vector<size_t>
-      overlapped;  // kernels that must be done before its threads pass their wait, but not before it starts
-  std::vector<uint64_t> ancestors;  // one bit per operation that comes before it, if all threads wait that must wait
+      overlapped;  // kernels that must be done before its threads pass their wait, but may run when it starts
+  std::vector<uint64_t> ancestors;  // one bit per operation that comes before it if all threads execute their wait
   std::vector<uint64_t> known;      // those of `ancestors` that the host had waited for
-  // Set when it runs, one bit per operation that surely comes before: before its start, before its threads' work after
-  // their wait, and before its end. A thread that does not wait breaks the order for all successors.
+  // Set when the operation runs. One bit per operation that surely comes before its start, before its threads' work
+  // after their wait, and before its end. A thread that does not wait breaks the order for all successors.
   std::vector<uint64_t> before_start, before_rest, before_end;
   Footprint footprint;
   bool is_done = false;
@@ -54,8 +55,8 @@ class OperationQueue {
   using Id = uint64_t;  // 0: no operation, always done
   static constexpr Id kAll = ~Id{0};
 
-  // `after` may name operations that are done and forgotten. `overlapped`: kernels that `run`, itself a kernel, waits
-  // for.
+  // `after` may name operations that are done and forgotten. `overlapped`: kernels for which the threads of `run`,
+  // itself a kernel, wait.
   Id add(std::string label, const std::vector<Id>& after, std::function<int(Footprint&)> run,
          const std::vector<Id>& overlapped = {});
   // Runs until `id` (or everything) is done. Returns the first error of an operation.
@@ -63,7 +64,7 @@ class OperationQueue {
   // Runs a few operations, as a device does while the host polls.
   int advance(size_t count, const Order& order);
   [[nodiscard]] bool is_done(Id id) const;
-  // True if `earlier` is done, or surely comes before `later`, or is `later`.
+  // True if `earlier` is done, surely comes before `later`, or is the same operation.
   [[nodiscard]] bool is_after(Id later, Id earlier) const;
   // Drops pending operations: the context is lost.
   void abandon();

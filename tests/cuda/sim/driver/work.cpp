@@ -19,7 +19,7 @@ int refuse(std::string& error, std::string text, int code = kInvalidValue) {
   return code;
 }
 
-// Pinned memory is checked; other host memory is trusted.
+// Checks device memory and pinned memory; other host memory counts as valid.
 bool is_usable(uint64_t address, size_t bytes, bool is_device) {
   DeviceMemory& memory = DeviceMemory::get();
   if (is_device) return memory.contains(address, bytes);
@@ -86,7 +86,7 @@ int KernelWork::run(Footprint& footprint, bool is_early) const {
   struct alignas(128) Line {
     unsigned char bytes[128];
   };
-  std::vector<std::vector<Line>> copies;  // Each argument is aligned for any parameter type.
+  std::vector<std::vector<Line>> copies;  // Aligns each argument for any parameter type.
   for (const auto& argument : arguments) {
     copies.emplace_back((argument.size() + sizeof(Line) - 1) / sizeof(Line));
     memcpy(copies.back().data(), argument.data(), argument.size());

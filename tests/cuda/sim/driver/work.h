@@ -19,7 +19,7 @@ struct KernelWork {
 
   // Checks everything that the driver can check. Returns an error code and sets its text.
   static int make(const KernelParams& params, const Context* context, KernelWork& out, std::string& error);
-  // `is_early`: it may start before the launches that its threads wait for have ended.
+  // `is_early`: the kernel may start before the end of the launches for which its threads wait.
   [[nodiscard]] int run(Footprint& footprint, bool is_early = false) const;
   [[nodiscard]] std::string name() const { return function->kernel->name; }
 };
@@ -34,7 +34,7 @@ struct CopyWork {
   // The fault if a range is not within an allocation, or "".
   [[nodiscard]] std::string problem() const;
   [[nodiscard]] int run(Footprint& footprint) const;
-  // Until the copy is done, the host can read neither the new bytes nor older ones.
+  // Makes the target unreadable for the host until the copy is done.
   void hide_target() const;
 };
 
@@ -57,9 +57,9 @@ struct LibraryWork {
 };
 
 using Run = std::function<int(Footprint&)>;
-// Enqueues work on the stream, after the work that it holds.
+// Enqueues work on the stream, after the stream's earlier work.
 void enqueue(Stream& stream, std::string label, Run run);
-// Runs the work that the stream, or an event, waits for, and stores an error in the context.
+// Runs all work up to operation `id`, and stores an error in the context.
 int wait_for(Context* context, OperationQueue::Id id);
 int advance(Context* context);
 

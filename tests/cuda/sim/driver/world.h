@@ -1,4 +1,4 @@
-// The state of the simulated driver: devices, their contexts, the handles it has given out, the calls so far.
+// The state of the simulated driver: devices, their contexts, its live handles, and the calls so far.
 #ifndef GART_TESTS_CUDA_SIM_DRIVER_WORLD_H
 #define GART_TESTS_CUDA_SIM_DRIVER_WORLD_H
 
@@ -21,7 +21,7 @@ namespace gart_sim {
 struct Context {
   int device = 0;
   int retained = 0;
-  int sticky = 0;  // once set, every call in the context returns it
+  int sticky = 0;  // an error; once it is set, every call in the context returns it
   OperationQueue queue;
 };
 
@@ -84,8 +84,8 @@ class Handles {
   std::map<T*, std::shared_ptr<T>> alive_;  // shared, because T may be incomplete here
 };
 
-// "cuMemAlloc_v2:3:2" or "7:700": the third call of that name, or the seventh of all, fails. `kernel` stands for kernel
-// runs.
+// "cuMemAlloc_v2:3:2" or "7:700": the third call of that name, or the seventh of all, fails. The name `kernel` means
+// runs of kernels.
 struct Failure {
   std::string name;  // Empty: any.
   uint64_t at = 0;
@@ -101,11 +101,10 @@ struct World {
   int sm = 80;
   std::vector<std::unique_ptr<Context>> contexts;  // one per device
   bool has_peers = true;                           // whether devices can access each other's memory
-  std::set<std::pair<int, int>> peers;  // pairs of a device and a device whose memory it has been allowed to access
+  std::set<std::pair<int, int>> peers;             // {a, b}: device a has been allowed to access the memory of device b
   Order order;
   bool allows_exec_overlap = false;
-  uint64_t dropped_edge =
-      0;  // number of the edge that is dropped from all graphs, as if the program had missed it; 0: none
+  uint64_t dropped_edge = 0;  // number of the edge that is dropped, as if the program had missed it; 0: none
 
   Handles<Stream> streams{"streams"};
   Handles<Event> events{"events"};
@@ -115,7 +114,7 @@ struct World {
   std::map<Context*, std::unique_ptr<Stream>> default_streams;
   std::map<uint64_t, size_t> registered;  // host memory that the caller pinned: address, bytes
 
-  std::map<std::string, uint64_t> counts;  // number of calls and of their effects, by name
+  std::map<std::string, uint64_t> counts;  // numbers of calls and of their effects, by name
   std::vector<Failure> failures;
 
   // Counts the call. Returns an injected error, or 0.
@@ -126,7 +125,7 @@ struct World {
   // Names and numbers of live objects, or "".
   [[nodiscard]] std::string alive() const;
   Function* find_function(void* handle) const;
-  // The context has failed with `error`: its pending work is dropped.
+  // Marks the context as failed with `error`, and drops its pending work.
   void lose(Context* context, int error);
   [[nodiscard]] static bool is_sticky(int error);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An operator of the application in the middle of a model that a GPU computes: it runs on the CPU, and its values cross twice.
+"""A custom operator in the middle of a model on a GPU: the operator runs on the CPU, so values are copied from the GPU and back.
 
   run_sim.sh --sm 80 check_custom_ops.py
 """

@@ -6,7 +6,7 @@ the whole model on the CPU.
 
 Run within run_sim.sh. In one compilation, each model's first, third, ... operators go to the CPU, in another the
 remaining ones. If both devices have parts, `run` uses them, and its results equal the CPU's at both sizes. If the CPU
-has all operators or none, it uses the whole model.
+has all operators or none, `run` uses the whole model.
 """
 import json
 import os
@@ -22,7 +22,8 @@ import small_models
 
 
 def operators(model):
-    """In the order of their first use. Operators in bodies go with their node."""
+    """The model's operators in the order of their first use. Operators in subgraphs belong to the node of the
+    subgraph."""
     return list(dict.fromkeys(n.op_type for n in model.graph.node if n.op_type != "Constant"))
 
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Removes the edges of a model's graph, one at a time: the simulation must detect it.
+"""Removes the edges of a model's CUDA graph, one at a time. The simulation must detect the missing edge.
 
   run_sim.sh --sm 80 check_edges.py [TARGET]      TARGET: sm_80 by default; from sm_90 on launches overlap
 
-A chain needs each of its edges. If streams run side by side, an edge may be redundant, or may order steps that share no
-byte: then the run must still be right. In both cases, every wrong result must come with a finding. If launches overlap,
-kernels that forget to wait must be detected, too.
+A chain needs each of its edges. If streams run concurrently, an edge may be redundant, or may order steps that share no
+byte; then the run without it must still be right. In both cases, every wrong result must come with a finding. If
+launches overlap, kernels that forget to wait must be detected, too.
 """
 import os
 import re
@@ -27,7 +27,7 @@ TARGET = sys.argv[1] if len(sys.argv) > 1 else "sm_80"
 
 
 def forked():
-    """Chains of small products side by side; too many kernels to run one after the other."""
+    """Independent chains of small products: too many kernels to run one after the other on one stream."""
     m = make_model.Maker("forked")
     x = m.input("x", TensorProto.FLOAT, [4, 32])
     ends = []
@@ -82,7 +82,7 @@ def check(name, model, folder):
 def main():
     with tempfile.TemporaryDirectory(prefix="gcc-graph-sim-") as folder:
         chain, fork = check("mlp", make_model.mlp(), folder), check("forked", forked(), folder)
-    # The copy of the chain's result waits for both launches of its last product, whose depth is split: one edge repeats the other.
+    # The copy of the chain's result waits for both launches of its last product, whose depth is split: one of the two edges is redundant.
     good = chain and fork and chain[0] >= chain[1] - 1 and fork[0] >= 0.5 * fork[1]
     print("all passed" if good else "failed")
     return 0 if good else 1

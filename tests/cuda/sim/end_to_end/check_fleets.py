@@ -49,7 +49,7 @@ class Fleets(ToolCase):
         return [g["device"] for g in json.loads(self.tool("inspect", self.path("m.gart"), "--json").stdout)["groups"]]
 
     def run_model(self, *options, **environment):
-        """Returns its output, and the driver's counts."""
+        """Runs the model. Returns the tool's output, and the driver's counts."""
         done = self.tool("run", self.path("m.gart"), "--inputs", self.path("in.npz"), "--outputs", self.path("out.npz"), *options,
                          GART_SIM_STATS="1", GART_SIM_LEAKS="1", **environment)
         self.assertEqual(done.returncode, 0, done.stderr)

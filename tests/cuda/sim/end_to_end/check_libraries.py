@@ -20,7 +20,7 @@ FOLDERS = os.environ["LD_LIBRARY_PATH"].split(":")
 
 
 def enter_machine(libraries):
-    """From here on the tool runs on a machine with cuBLASLt and cuDNN, or on one without."""
+    """From here on, the tool runs on a machine with cuBLASLt and cuDNN, or on a machine without them."""
     folder = os.path.join(FOLDERS[0], "libraries" if libraries else "no_libraries")
     os.environ["LD_LIBRARY_PATH"] = ":".join([FOLDERS[0], folder])
 

@@ -3,10 +3,10 @@
 
   run_sim.sh --sm 80 check_models.py [--sm N] [--precision P] [--libraries LIST] [NAME...]      NAME: of tests/models/small_models.py (default: all)
 
-Run within run_sim.sh. Each model runs at its two sizes, both of them twice: the second, warm run must launch one graph
-(branches and loops are nodes of it), allocate nothing and give the same bytes. Every output must have a relative error
-<= 1e-4 (tf32, fp16: 2e-3, bf16: 2e-2) against the CPU's. If launches may overlap, some must. The simulation must report
-nothing, and no driver object may be live at the end.
+Run within run_sim.sh. Each model runs at its two sizes, and at each size twice. The second, warm run must launch one
+graph (branches and loops are nodes of it), allocate nothing and give the same bytes. Every output must have a relative
+error <= 1e-4 (tf32, fp16: 2e-3, bf16: 2e-2) against the CPU's. If the target lets launches overlap, some of them must
+overlap. The simulation must report nothing, and no driver object may be live at the end.
 """
 import argparse
 import ctypes
@@ -108,7 +108,7 @@ def check(simulation, name, folder, sm, precision, libraries):
         worst = max(worst, relative_error(first, on_cpu.run(feeds)))
         problems += problems_of_warm_run(simulation, on_gpu, feeds, first)
     del on_gpu
-    # A launch that reads a copied input overlaps none, though the artifact lets it.
+    # A launch that reads a copied input does not overlap another one, though the artifact permits this.
     if edges > overlaps * len(sizes):
         problems.append(f"{edges} launches of {len(sizes)} graphs overlap, {overlaps} of the artifact may")
     problems += simulation.reports()

@@ -143,7 +143,7 @@ class Python(ToolCase):
         self.model.run_async(stream)
         after, other = self.model.new_invocation(), OnGpu(self.driver, self.feeds["k"])
         after.set_inputs({"x": self.model.output("y"), "k": other})
-        after.run_bound()  # on a stream of its own: waits for the stream that the interface names
+        after.run_bound()  # runs on a stream of its own, which waits for the stream that the array interface names
         want = gart.load(self.artifact, device="cpu").run({"x": self.want["y"], "k": self.feeds["k"]})
         np.testing.assert_allclose(after.output("y"), want["y"], rtol=1e-5)
         self.model.wait()
@@ -166,7 +166,8 @@ class Python(ToolCase):
             self.driver.call("cuStreamDestroy_v2", ctypes.c_void_p(stream))
 
     def test_what_the_default_stream_still_writes_is_waited_for(self):
-        """Version 2 of the interface names no stream, so each run waits, not only the first one after set_inputs."""
+        """Version 2 of the interface does not name a stream, so each run waits, not only the first one after
+        set_inputs."""
         x = OnGpu(self.driver, np.zeros((6, 8), np.float32), version=2)
         del x.__cuda_array_interface__["stream"]
         self.model.set_inputs({"x": x, "k": self.on_gpu["k"]})

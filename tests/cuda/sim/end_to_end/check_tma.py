@@ -3,8 +3,8 @@
 
   run_sim.sh --sm 90 check_tma.py
 
-The simulation can run only small products, for which the cost model chooses other tiles. So a tuning file makes the
-choice; every candidate runs once for it. Then the model's launches carry tensor maps, in straight-line code and in a
+The simulation can run only small products, for which the cost model chooses other tiles. So a tuning file chooses the
+tiles; the tuning runs every candidate once. Then the model's launches have tensor maps, in straight-line code and in a
 loop that the device or the host (blocking) controls. Results must equal the CPU's, and a warm run must encode no map.
 """
 import json

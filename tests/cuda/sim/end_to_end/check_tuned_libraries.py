@@ -72,7 +72,7 @@ class TunedLibraries(ToolCase):
         return done.stdout
 
     def run_on_gpu(self, name):
-        """Compares with the CPU. The simulation's counts cover this run and its load."""
+        """Compares the results with the CPU's. The simulation's counts cover this run and the load before it."""
         random = np.random.Generator(np.random.PCG64(3))
         shapes = {"x": (20, 64), "image": (1, 8, 6, 6), "tokens": (1, 20, 32)}
         feeds = {key: random.standard_normal(shape).astype(np.float32) for key, shape in shapes.items()}

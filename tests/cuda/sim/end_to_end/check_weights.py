@@ -21,7 +21,7 @@ from tool_case import ToolCase
 
 WORDS, WIDTH, ROWS = 144, 80, 6  # full panels for CPUs
 TABLE = 4 * WORDS * WIDTH
-LITTLE = 1024  # bytes of scale, shift and alignment
+LITTLE = 1024  # bytes for scale, shift and alignment
 
 
 def model():
@@ -89,7 +89,8 @@ class Tied(ToolCase):
         self.assertNotIn("load-time packing", self.tool("inspect", self.compiled("x86-64-v3")).stdout)
 
     def test_a_cpu_beside_it_has_its_own_two(self):
-        """A CPU's kernels read weights directly from the mapped file: the table, and the packed one."""
+        """A CPU's kernels read weights directly from the mapped file, so the file holds both the table and the packed
+        table."""
         for precision, table in ("fp32", TABLE), ("fp16", TABLE // 2):
             twice = self.check(2 * table, targets="sm_80,x86-64-v3", precision=precision)
             self.assertLessEqual(table, twice)

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kTarget = "sm_80";
 
-// Each kernel takes a run of the host's compiler, and some tests have a row per type. So beyond the first rows, only a
+// Each kernel needs a run of the host's compiler, and some tests have a row per type. So after the first rows only a
 // sample runs, unless $GART_SIM_ALL_ROWS is set.
 bool is_taken() {
   static const bool all = std::getenv("GART_SIM_ALL_ROWS") != nullptr;

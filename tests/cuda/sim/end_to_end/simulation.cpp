@@ -22,7 +22,8 @@ R call(const char* name, A... arguments) {
 
 void enter_simulation(int sm) {
   setenv("GCC_GRAPH_NVRTC", GART_SIM_LIBNVRTC, 1);
-  // Once loaded here, every later dlopen of "libcuda.so.1" finds it, because the loader compares library names.
+  // Once the library is loaded here, every later dlopen of "libcuda.so.1" finds it, because the loader compares library
+  // names.
   driver = dlopen(GART_SIM_LIBCUDA, RTLD_NOW | RTLD_LOCAL);
   if (!driver) {
     fprintf(stderr, "%s\n", dlerror());

@@ -12,7 +12,7 @@ namespace gart_sim {
 // After this call, NVRTC is the simulated compiler and libcuda.so.1 the simulated driver, with a GPU of architecture
 // `sm`.
 void enter_simulation(int sm);
-// The folder for its compiled kernels; each version of the simulation has its own.
+// The folder for the simulation's compiled kernels; each version of the simulation has its own folder.
 std::filesystem::path simulation_cache();
 
 // See driver/gart_sim.h.
@@ -20,7 +20,7 @@ uint64_t sim_count(const char* name);
 void sim_forget_counts();
 void sim_fail(const std::string& text);
 void sim_set_order(const std::string& text);
-/// Sets the GPU's architecture from now on: 86.
+/// From now on, the GPU has the architecture `sm`, for example 86.
 void sim_set_sm(int sm);
 void sim_revive();
 std::string sim_alive();

@@ -20,17 +20,17 @@ class AsyncShadow {
   void reset(size_t shared_bytes) { pieces_.assign((shared_bytes + kPiece - 1) / kPiece, {}); }
 
   enum class State { fine, in_flight, not_awaited, stored };
-  // The state that a warp meets when it touches piece number `piece`.
+  // The state of piece number `piece` for a warp that touches it.
   [[nodiscard]] State state(size_t piece, unsigned warp, Access access, const WarpClocks& clocks) const;
   void begin_copy(size_t piece) { pieces_[piece].in_flight = true; }
-  // A call of the clocks' release_copies() must follow.
+  // The caller must then call release_copies() of the clocks.
   void end_copy(size_t piece, const WarpClocks& clocks);
   void begin_store(size_t piece) { ++pieces_[piece].stores; }
   void end_store(size_t piece) { --pieces_[piece].stores; }
 
  private:
   struct Piece {
-    uint32_t landed = 0;  // in the copy unit's time
+    uint32_t landed = 0;  // when the last copy ended, in the copy unit's time
     uint16_t stores = 0;
     bool in_flight = false;
   };

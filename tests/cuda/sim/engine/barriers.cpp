@@ -1,5 +1,4 @@
-// Barriers of a block, and the collectives of a warp: they decide which threads wait, and which continue once all have
-// arrived.
+// Barriers of a block, and the collectives of a warp: which threads wait, and which continue once all have arrived.
 #include <algorithm>
 #include <bit>
 #include <cstring>

@@ -146,7 +146,7 @@ void BlockRunner::begin_block(Block& block, unsigned rank) {
   }
 }
 
-// False: the launch has failed.
+// Returns false if the launch has failed.
 bool BlockRunner::run_cluster(unsigned number) {
   clocks_.reset(block_warps_ * cluster_size_);
   run_clocks_.reset(block_warps_ * cluster_size_);
@@ -246,7 +246,7 @@ void BlockRunner::fiber_main() {
   self.fiber_->suspend();
 }
 
-// Barriers and collectives do not wait for ended threads. False: one of them is wrong without this thread.
+// Barriers and collectives do not wait for ended threads. Returns false if one of them is wrong without this thread.
 bool BlockRunner::finish_thread() try {
   Thread& self = *current_;
   if (!self.stores.stores.empty())

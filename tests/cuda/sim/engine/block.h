@@ -1,7 +1,7 @@
 // Runs one launch of a kernel: cluster after cluster (of one block, mostly), the threads of a cluster as fibers that
 // take turns at barriers and warp collectives. One launch runs at a time in the process.
 //
-// A fiber runs threads of the cluster one after the other until one of them waits. Then another fiber continues with
+// A fiber runs threads of the cluster one after the other, until one thread waits. Then another fiber continues with
 // the next thread. So a kernel without barriers is a loop of calls on one fiber.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_BLOCK_H
 #define GART_TESTS_CUDA_SIM_ENGINE_BLOCK_H
@@ -24,7 +24,7 @@ struct Launch {
   Triple grid{1, 1, 1}, block{1, 1, 1};
   unsigned shared_bytes = 0;
   void** parameters = nullptr;
-  bool is_early = false;  // it may start while launches run that its threads must wait for
+  bool is_early = false;  // the launch may start while other launches run, for which its threads must wait
   uint64_t seed = 0;      // order of blocks and threads: 0 as numbered, 1 reversed, otherwise the seed of a shuffle
 };
 
@@ -33,7 +33,7 @@ struct LaunchResult {
   Footprint footprint;
 };
 
-// Thrown at a fault of a thread; caught where its kernel called the engine.
+// Thrown when a thread causes a fault; caught where its kernel called the engine.
 struct Fault {};
 
 const Hooks& hooks();
@@ -46,7 +46,7 @@ class BlockRunner {
   static BlockRunner& get();
   LaunchResult run(const Launch& launch);
 
-  // The kernel calls these inside a fiber.
+  // The kernel calls these functions inside a fiber.
   int barrier(unsigned id, unsigned threads, Reduce reduce, int predicate, Site site);
   void barrier_arrive(unsigned id, unsigned threads, Site site);
   void collective(WarpRequest& request);
@@ -76,7 +76,7 @@ class BlockRunner {
   void set_registers(unsigned count, bool more, Site site);
   // Reports a fault, ends the launch with `error` and throws Fault.
   [[noreturn]] void fault(Finding finding, int error, const std::string& text);
-  // The current thread never continues, because its kernel cannot be unwound by an exception.
+  // Stops the current thread for ever, because an exception cannot unwind its kernel.
   [[noreturn]] void abandon_thread();
   [[nodiscard]] std::string at(Site site) const;
   [[nodiscard]] const State* state() const { return state_; }

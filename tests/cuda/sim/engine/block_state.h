@@ -24,7 +24,7 @@ struct AsyncCopy {
   unsigned bytes, source_bytes;
 };
 
-// A product of a warpgroup that a thread has not waited for.
+// A product of a warpgroup for which a thread has not waited yet.
 struct WideProduct : WideCall {
   using Line = std::array<unsigned char, 32>;  // all depths of a row or column
   std::array<Line, 2> rows = {};               // the thread's two rows of a left operand in registers
@@ -46,15 +46,15 @@ struct BoxCopy {
   std::array<int64_t, TensorMap::kMostDimensions> at;
   std::array<unsigned, TensorMap::kMostDimensions - 2> offsets = {};  // for images
 };
-// Stores that a thread has not waited for.
+// Stores for which a thread has not waited yet.
 struct BoxStores {
   std::vector<BoxCopy> stores;    // oldest first
   std::vector<size_t> committed;  // as in Thread::committed
   size_t uncommitted = 0;
 };
-// A barrier in shared memory. A phase ends when all arrivals and all announced bytes have come.
+// A barrier in shared memory. A phase ends when all threads have arrived and all announced bytes are copied.
 struct PhaseBarrier {
-  unsigned arrivals = 0, pending = 0;  // arrivals of a phase; those still missing in this one
+  unsigned arrivals = 0, pending = 0;  // arrivals per phase, and missing arrivals of the current phase
   int64_t announced = 0, copied = 0;   // in bytes; copies of other blocks may land before their bytes are announced
   unsigned phase = 0;
   std::vector<BoxCopy> copies;  // copies of this phase; they land at its end
@@ -92,17 +92,17 @@ struct Thread {
   unsigned barrier_id = 0;
   int predicate = 0;  // the thread's argument to the barrier, later the barrier's result
   Site site = {"", 0};
-  bool has_waited = false;        // for the launches that its own launch overlaps
+  bool has_waited = false;        // waited for the launches that its own launch overlaps
   std::vector<AsyncCopy> copies;  // not yet waited for, oldest first
   std::vector<size_t> committed;  // sizes of the groups at the front of `copies`
   size_t uncommitted = 0;
   WideProducts wide;
   BoxStores stores;
-  const PhaseBarrier* awaited = nullptr;  // in state in_phase: the barrier whose phase it waits for
+  const PhaseBarrier* awaited = nullptr;  // in state in_phase: the thread waits for a phase of this barrier
   bool has_arrived = false;               // at the cluster's barrier in its current phase, without having waited yet
   unsigned awaited_cluster = 0;
   unsigned registers = 0;        // 0: as many as at the kernel's start
-  std::vector<size_t> unfenced;  // 16-byte pieces of shared memory that it has written since its last proxy fence
+  std::vector<size_t> unfenced;  // 16-byte pieces of shared memory, written since the thread's last proxy fence
 };
 
 struct Block {

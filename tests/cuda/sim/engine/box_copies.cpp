@@ -83,14 +83,14 @@ void BlockRunner::check_target(Block& block, const BoxCopy& copy, const std::str
   }
 }
 
-// Starts the copy to one of the cluster's blocks. It counts for that block's barrier at the same offset.
+// Starts the copy to one of the cluster's blocks. The copy counts for that block's barrier at the same offset.
 void BlockRunner::copy_to(Block& block, const BoxCopy& copy, size_t place, bool is_remote, Site site) {
   const std::string where = " at " + at(site);
   const unsigned bytes = copy.map.box_bytes();
   PhaseBarrier& barrier = phase_barrier(block, place, site);
   if (block.unfenced_writer[place / kPiece] != 0)
     fault(Finding::async_copy, 719, "a box copy to a barrier that was made with no proxy fence since," + where);
-  // Bytes that another block copies may land before the block's own threads have announced them.
+  // Bytes that another block copies may arrive before the block's own threads have announced them.
   if (!is_remote && barrier.copied + bytes > barrier.announced) {
     fault(Finding::async_copy, 719,
           "a box copy of " + std::to_string(bytes) + " bytes whose barrier expects " +

@@ -15,7 +15,7 @@ inline size_t swizzled(size_t target, size_t offset, unsigned swizzle) {
 }
 
 // PTX ISA, "Im2col mode": pixels come in the order columns, rows, images, each dimension from its lower corner to its
-// last position; then each is moved by the offsets.
+// last position; then the offsets are added to each pixel.
 template <class Line>
 void each_pixel(const BoxCopy& copy, const Line& line) {
   const TensorMap& map = copy.map;
@@ -50,7 +50,7 @@ void each_line(const BoxCopy& copy, const Line& line) {
 
 struct LinePart {
   uint64_t address = 0;
-  size_t first = 0, bytes = 0;  // elements of the line inside the tensor; the rest is outside
+  size_t first = 0, bytes = 0;  // the elements of the line that are inside the tensor
 };
 inline LinePart inside(const TensorMap& map, const std::array<int64_t, TensorMap::kMostDimensions>& at) {
   LinePart part;

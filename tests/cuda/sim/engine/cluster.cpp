@@ -1,5 +1,6 @@
 // Clusters: their barrier, and shared memory that another block's threads touch. PTX ISA, "barrier.cluster", "mapa",
-// and CUDA C++ Programming Guide, "Distributed Shared Memory": a block must be there while others touch its memory.
+// and CUDA C++ Programming Guide, "Distributed Shared Memory": a block must not have ended while others touch its
+// memory.
 #include <algorithm>
 #include <cstring>
 
@@ -31,7 +32,7 @@ void BlockRunner::cluster_wait(Site site) {
   learn(self.warp, cluster_barrier_.known);
 }
 
-// All live threads of the cluster have arrived: those that wait continue.
+// Lets the waiting threads continue if all live threads of the cluster have arrived.
 void BlockRunner::end_cluster_barrier_if_complete() {
   ClusterBarrier& barrier = cluster_barrier_;
   if (barrier.came == 0) return;

@@ -14,7 +14,7 @@
 #if defined(__SANITIZE_ADDRESS__) || defined(GART_SIM_ADDRESS_SANITIZER)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
-// AddressSanitizer must be told of switches, and that functions that never returned are abandoned.
+// AddressSanitizer must learn about switches, and about functions that are abandoned without a return.
 #define GART_SIM_TELL(what) what
 #else
 #define GART_SIM_TELL(what)
@@ -80,8 +80,8 @@ gart_sim_switch:
 
 static void jump(Fiber::Context& from, Fiber::Context& to) { gart_sim_switch(&from, to); }
 
-// The stack in the form that gart_sim_switch leaves: six registers below the return address. A call would have put that
-// at 8 below a multiple of 16.
+// Gives the stack the form that gart_sim_switch leaves: six registers below the return address. A call would have put
+// the return address at 8 below a multiple of 16.
 static void start(Fiber::Context& place, unsigned char* stack, size_t bytes) {
   void** top = reinterpret_cast<void**>(stack + bytes);
   *--top = nullptr;

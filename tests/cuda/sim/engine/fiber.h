@@ -14,12 +14,12 @@ namespace gart_sim {
 class Fiber {
  public:
 #ifdef __x86_64__
-  using Context = void*;  // the stack pointer; the registers are saved at it
+  using Context = void*;  // the stack pointer, where the registers are saved
 #else
   using Context = ucontext_t;
 #endif
 
-  // `number` staggers the tops of the stacks. Equal low address bits of all stacks would make them compete for few
+  // `number` staggers the tops of the stacks. If all stacks had equal low address bits, they would compete for few
   // cache sets.
   explicit Fiber(unsigned number);
   ~Fiber();
@@ -34,7 +34,7 @@ class Fiber {
   void suspend();
   // Called inside: switches to `next`, as if the caller of resume() had resumed it.
   void hand_over(Fiber& next);
-  // False: the stack has overflowed.
+  // False if the stack has overflowed.
   [[nodiscard]] bool is_intact() const;
 
  private:

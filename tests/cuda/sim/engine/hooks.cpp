@@ -44,7 +44,7 @@ void mma(Mma kind, void* c, const void* a, const void* b, Site site) {
   runner().collective(request);
 }
 
-// A row of 16 bytes, whose address this lane gives; lanes after the last matrix give none.
+// Checks the row of 16 bytes at the address that this lane gives. Lanes after the last matrix give no address.
 void check_row(const void* row, unsigned matrices, Site site) {
   const State& state = *BlockRunner::get().state();
   const auto address = reinterpret_cast<uint64_t>(row);
@@ -77,7 +77,7 @@ void copy_async(void* shared, const void* global, unsigned bytes, unsigned sourc
 void copy_commit() { runner().copy_commit(); }
 void copy_wait(unsigned groups_left, Site) { runner().copy_wait(groups_left); }
 
-// The warp must be converged. The threads of the other three warps check their own.
+// Checks that the warp is converged. The threads of the other three warps check their own warps.
 void wgmma(const WideCall& call, Site site) {
   WideProduct product{call, {}};
   const unsigned detail = call.columns | static_cast<unsigned>(call.kind) << 16 | (call.left != nullptr ? 1u << 24 : 0);
@@ -136,7 +136,7 @@ void touch(const void* address, Size bytes, Access access) {
 
 void misaligned(const void* address, unsigned alignment, Site site) {
   const auto at = reinterpret_cast<uint64_t>(address);
-  // The host's stack need not be aligned as the device's would be.
+  // The host's stack may be aligned differently from the device's, so accesses to it are not checked.
   if (!DeviceMemory::get().is_watched(at) && !runner().is_shared(at, 1)) return;
   runner().fault(
       Finding::misaligned, 716,

@@ -265,8 +265,8 @@ uint64_t DeviceMemory::merge(Allocation& allocation) {
     if (allocation.block[access].bits) make(allocation.launch[access], allocation.bytes);
   }
   const size_t chunks = allocation.bytes / kChunk + 1;
-  // The accesses of other blocks that conflict with this block's: any access with a write, writes with a read,
-  // non-atomic ones with an atomic.
+  // Which accesses of other blocks conflict with this block's accesses: all with a write, writes and atomics with a
+  // read, reads and writes with an atomic.
   constexpr bool conflicts[3][3] = {{false, true, true}, {true, true, true}, {true, true, false}};
   const auto word_of = [](const Marks& marks, size_t byte) { return marks.bits ? load64(marks.bits + byte) : 0; };
   const auto for_each_word = [&](int access, const auto& visit) {

@@ -25,7 +25,7 @@ struct Footprint {
   std::vector<Range> early_reads, early_writes;
   bool has_waited = true;
 };
-// The first byte in both, or 0.
+// The first byte that is in both, or 0.
 uint64_t first_overlap(const std::vector<Range>& a, const std::vector<Range>& b);
 
 // Adds the ranges; keeps `into` sorted and disjoint.
@@ -41,7 +41,8 @@ struct Allocation {
   uint64_t begin = 0;
   size_t bytes = 0;
   int device = 0;
-  // By access (read, write, atomic): for the running block, and for all blocks of the running launch.
+  // Indexed by access (read, write, atomic). `block`: marks of the running block; `launch`: of all blocks of the
+  // running launch.
   Marks block[3], launch[3];
   bool is_touched = false;
   std::vector<Range> defined;  // bytes written since the allocation
@@ -83,10 +84,10 @@ class DeviceMemory {
   // Returns the address of a byte on which this block races with an earlier one, or 0.
   uint64_t end_block();
   Footprint end_launch();
-  // Records an operation's writes. Returns the first device byte that it read but that no earlier operation nor itself
-  // has written, or 0.
+  // Records an operation's writes. Returns the first device byte that the operation read although neither it nor an
+  // earlier operation has written it, or 0.
   uint64_t note(const Footprint& footprint);
-  // For kernels whose stores are not watched: all memory counts as written.
+  // Marks all memory as written, for kernels whose stores are not watched.
   void define_everything();
   // The description of the first broken guard zone, or "".
   [[nodiscard]] std::string broken_guard() const;

@@ -69,7 +69,7 @@ void BlockRunner::phase_wait(void* address, unsigned parity, Site site) {
   if (barrier.phase > 0) learn(self.warp, barrier.over);
 }
 
-// The phase's copies land, and the threads that wait for it continue.
+// Completes the phase's copies, and lets the threads that wait for the phase continue.
 void BlockRunner::end_phase_if_complete(Block& block, PhaseBarrier& barrier) {
   if (barrier.pending > 0 || barrier.announced != barrier.copied) return;
   for (const BoxCopy& copy : barrier.copies) land(block, copy);
@@ -104,10 +104,10 @@ void BlockRunner::set_registers(unsigned count, bool more, Site site) {
 }
 
 // PTX ISA, setmaxnreg: registers come from a pool of the block and return to it, and .inc waits until the pool has
-// enough. Taking more than the block began with would wait for ever. The block begins with its share of a
-// multiprocessor's 65536 registers (CUDA C++ Programming Guide, "Compute capabilities"): as many blocks share them as
-// the launch bounds promise, in multiples of eight. ptxas assigns this number if there are launch bounds; the assembler
-// (codegen/cuda/assembler) asks the real ptxas.
+// enough. Warps that take more registers than the block began with would wait for ever. The block begins with its share
+// of a multiprocessor's 65536 registers (CUDA C++ Programming Guide, "Compute capabilities"): the registers are divided
+// among as many blocks as the launch bounds promise, and rounded down to a multiple of eight per thread. ptxas assigns
+// this number if there are launch bounds; the assembler (codegen/cuda/assembler) asks the real ptxas.
 void BlockRunner::check_registers(const Block& block) {
   constexpr unsigned kAll = 65536;
   const Kernel& kernel = *launch_.kernel;

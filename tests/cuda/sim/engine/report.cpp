@@ -10,7 +10,7 @@ namespace {
 std::mutex mutex;
 std::vector<std::string>& reports() {
   static auto* list =
-      new std::vector<std::string>;  // Lives until the end of the process, because leaks are reported last.
+      new std::vector<std::string>;  // Exists until the end of the process, because leaks are reported last.
   return *list;
 }
 }  // namespace

@@ -105,7 +105,7 @@ SharedShadow::Race SharedShadow::touch(size_t offset, size_t bytes, unsigned war
 }
 
 SharedShadow::Race SharedShadow::unordered(size_t offset, size_t bytes, unsigned warp, const WarpClocks& clocks) const {
-  constexpr unsigned kNoLane = 32;  // the copy unit comes after its warp's own accesses only if it knows of them
+  constexpr unsigned kNoLane = 32;  // the copy unit is ordered after its warp's own accesses only if it knows of them
   const auto is_known = [&](const Mark& mark) { return mark.warp == warp || is_ordered(mark, warp, kNoLane, clocks); };
   for (size_t i = offset; i < offset + bytes; ++i) {
     const Cell& cell = cells_[i];

@@ -1,6 +1,6 @@
 // Finds races on a block's shared memory: for every byte, its last write and the reads since then. Two accesses of
-// different threads, one of them a write, race with two exceptions. The later thread's warp knows of the earlier access
-// (clocks.h), or both threads are in one warp whose lanes have waited for each other in between.
+// different threads, one of them a write, race unless one of two conditions holds: the later thread's warp knows of the
+// earlier access (clocks.h), or both threads are in one warp whose lanes have waited for each other in between.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_SHARED_SHADOW_H
 #define GART_TESTS_CUDA_SIM_ENGINE_SHARED_SHADOW_H
 
@@ -18,7 +18,7 @@ class SharedShadow {
  public:
   // Resets all bytes to untouched.
   void reset(size_t bytes);
-  // All accesses to these bytes are over, and the next access comes after them.
+  // Forgets the accesses to these bytes: all of them are over, and the next access comes after them.
   void forget(size_t offset, size_t bytes);
 
   struct Race {
@@ -27,9 +27,9 @@ class SharedShadow {
     bool other_wrote = false;
     bool is_lane_known = true;
   };
-  // Lane `lane` of a warp of the cluster touches these bytes.
+  // Records that lane `lane` of a warp of the cluster touches these bytes. Returns the race, if any.
   Race touch(size_t offset, size_t bytes, unsigned warp, unsigned lane, Access access, const WarpClocks& clocks);
-  // An access to these bytes that the warp does not know to be over.
+  // Finds an access to these bytes of which the warp does not know that it is over.
   [[nodiscard]] Race unordered(size_t offset, size_t bytes, unsigned warp, const WarpClocks& clocks) const;
 
  private:

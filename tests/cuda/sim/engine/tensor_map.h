@@ -14,12 +14,12 @@ struct TensorMap {
 
   uint64_t address = 0;
   unsigned rank = 0, element_bytes = 0;
-  unsigned swizzle = 0;  // 0: none; else the bytes of a line: 32, 64, 128
+  unsigned swizzle = 0;  // bytes of a swizzled line: 32, 64 or 128; 0: not swizzled
   uint64_t extents[kMostDimensions] = {};
   uint64_t strides[kMostDimensions] = {};             // strides in bytes; the stride of dimension 0 is element_bytes
   unsigned box[kMostDimensions] = {};                 // in elements; for images: channels of a pixel, then ones
   unsigned steps[kMostDimensions] = {1, 1, 1, 1, 1};  // steps from one element of the box to the next
-  bool is_im2col = false;                             // boxes of images (channels, columns, ... images)
+  bool is_im2col = false;                             // boxes are pixels of images (channels, columns, ... images)
   unsigned pixels = 0;                                // of a box
   int lower[kMostDimensions - 2] = {}, upper[kMostDimensions - 2] = {};  // corners, per spatial dimension
 

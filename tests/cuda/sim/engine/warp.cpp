@@ -11,7 +11,7 @@
 namespace gart_sim {
 namespace {
 
-// The lane that `lane` reads from, or -1: it keeps its own value.
+// The lane from which `lane` reads. -1: `lane` keeps its own value.
 int source_lane(Shuffle kind, int lane, int argument, int width) {
   const int first = lane / width * width, inside = lane - first;
   switch (kind) {

@@ -12,7 +12,7 @@ void compute_mma(const Lanes& lanes, Mma kind);
 void compute_ldmatrix(const Lanes& lanes, unsigned matrices, bool transposed);
 void compute_stmatrix(const Lanes& lanes, unsigned matrices, bool transposed, BlockRunner& runner);
 
-// The rows of a product's left operand, if it is in registers.
+// The rows of a product's left operand, if that operand is in registers.
 void compute_wide_rows(const Lanes& lanes);
 
 // The elements of a row with `count` elements, as numbers.

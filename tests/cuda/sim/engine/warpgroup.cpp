@@ -1,7 +1,7 @@
 // Products of a warpgroup. Each thread's wait computes its part from the contents of shared memory at that time. PTX
-// ISA, "Asynchronous warpgroup level matrix multiply-accumulate": the accumulator's fragment of m64nNk16 and its like,
-// the shared memory layouts and their descriptors, wgmma.fence, commit_group and wait_group. CUTLASS's GMMA layouts and
-// descriptors (cute/arch/mma_sm90_desc.hpp) were compared with these by program.
+// ISA, "Asynchronous warpgroup level matrix multiply-accumulate": the accumulator's fragment of m64nNk16 and similar
+// shapes, the shared memory layouts and their descriptors, wgmma.fence, commit_group and wait_group. CUTLASS's GMMA
+// layouts and descriptors (cute/arch/mma_sm90_desc.hpp) were compared with these rules by a program.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -78,8 +78,8 @@ void BlockRunner::wgmma_wait(unsigned groups_left, Site site) {
   });
 }
 
-// `bytes` of a tile, aligned to their number. The address decides how chunks of 16 are swizzled. `touches`: records the
-// access for the warp, because many of its lanes read the same bytes.
+// `bytes` bytes of a tile, at an address that is a multiple of `bytes`. The address decides how chunks of 16 are
+// swizzled. `touches`: records the access for the warp, because many of its lanes read the same bytes.
 const unsigned char* BlockRunner::wide_bytes(uint64_t address, unsigned swizzle, unsigned bytes, bool touches,
                                              Site site) {
   address ^= (address >> 7 & (swizzle / 16 - 1)) << 4;
@@ -94,9 +94,9 @@ const unsigned char* BlockRunner::wide_bytes(uint64_t address, unsigned swizzle,
   return block_->dynamic + address;
 }
 
-// A row of a tile over all depths of a product, 32 bytes. Not `across`: lines along the depth of 128, 64 or 32 bytes;
-// the next 8 lines follow after `stride` bytes. `across` (only elements of 16 bits): lines of 64 rows; the next 64 rows
-// follow after `leading` bytes, the next 8 depths after `stride` bytes.
+// A row of a tile over all depths of a product, 32 bytes. If not `across`, lines of 128, 64 or 32 bytes run along the
+// depth; the next 8 lines follow after `stride` bytes. If `across` (only for 16-bit elements), lines have 64 rows; the
+// next 64 rows follow after `leading` bytes, the next 8 depths after `stride` bytes.
 WideProduct::Line BlockRunner::wide_line(uint64_t descriptor, bool across, unsigned row, bool touches, Site site) {
   const auto field = [descriptor](unsigned shift) { return static_cast<unsigned>(descriptor >> shift & 0x3fffu) << 4; };
   const unsigned begin = field(0), leading = field(16), stride = field(32),

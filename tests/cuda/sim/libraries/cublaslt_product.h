@@ -33,11 +33,11 @@ struct Product {
 
   [[nodiscard]] int64_t depth() const { return desc.transposed[0] ? a.rows : a.columns; }
   [[nodiscard]] bool has(unsigned epilogue) const { return (desc.epilogue & epilogue) != 0; }
-  // True if its matrices are valid and fit together.
+  // True if the product's matrices are valid and fit together.
   [[nodiscard]] bool fits() const;
   // A key that covers everything except addresses.
   [[nodiscard]] uint64_t checksum() const;
-  // The bytes that a product in two pieces needs.
+  // The workspace, in bytes, that a product in two pieces needs.
   [[nodiscard]] uint64_t wanted_workspace() const;
 };
 
@@ -47,7 +47,7 @@ struct Operands {
   float alpha, beta;
 };
 
-// The algorithms for a product. All but the first always work in the same way.
+// The algorithms for a product. All but the first always use the same number of pieces.
 enum Variant : uint64_t {
   kEither,      // in one piece or in two, depending on an address and on the workspace
   kInOnePiece,  // uses no workspace

@@ -68,7 +68,7 @@ bool are_alive(std::initializer_list<const void*> objects) {
   return std::all_of(objects.begin(), objects.end(), is_alive);
 }
 
-// True if the heuristic could have proposed it for this product.
+// True if the heuristic could have proposed this algorithm for this product.
 bool is_known(const Algorithm& algorithm, const Product& product) {
   const bool in_two = algorithm.workspace == product.wanted_workspace();
   const bool workspace =
@@ -144,7 +144,7 @@ GART_SIM_API int cublasLtMatmulPreferenceSetAttribute(Preference* preference, in
   return which >= 5 && which <= 8 ? set(preference->alignment[which - 5], value, bytes) : kInvalidValue;
 }
 
-// Up to three variants, in their order.
+// Proposes up to three variants, in the order of the enum.
 GART_SIM_API int cublasLtMatmulAlgoGetHeuristic(Handle* handle, MatmulDesc* desc, Layout* a, Layout* b, Layout* c,
                                                 Layout* d, Preference* preference, int wanted, HeuristicResult* results,
                                                 int* count) {

@@ -72,7 +72,7 @@ int check_attention_graph(const std::vector<const Descriptor*>& operations) {
   return known ? int{kSuccess} : refuse(kNotSupported, "products that are no attention");
 }
 
-// Several heads of a may share one head of b.
+// Several heads of `a` may share one head of `b`.
 Values multiply(const Values& a, const Values& b) {
   const int64_t heads = a.extents[1], rows = a.extents[2], depth = a.extents[3], columns = b.extents[3];
   Values c{{a.extents[0], heads, rows, columns}, {}};

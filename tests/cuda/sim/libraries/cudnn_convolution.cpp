@@ -56,9 +56,8 @@ int check_convolution(const Descriptor& d) {
   return kSuccess;
 }
 
-// The graphs that cuDNN 9.19 has engines for if channels come before positions: a convolution alone, or followed by an
-// addend, a bias and an activation, of which only the bias is required. All tensors have one type, and intermediate
-// values are f32.
+// The graphs for which cuDNN 9.19 has engines if channels come before positions: a convolution alone, or followed by an
+// optional addend, a bias and an optional activation. All tensors have one type, and intermediate values are f32.
 int check_convolution_graph(const std::vector<const Descriptor*>& operations) {
   const int type = operations[0]->at(704)->element_type();
   if (!is_of_one_order(*operations[0]) || operations[0]->at(703)->element_type() != type)

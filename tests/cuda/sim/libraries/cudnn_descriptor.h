@@ -97,7 +97,7 @@ struct Descriptor {
 
 // The objects that the caller holds.
 void now_alive(const void* object);
-bool was_alive(const void* object);  // and is no longer live
+bool was_alive(const void* object);  // true if the object is no longer live
 bool is_alive(const void* object);
 bool is_final(const Descriptor* d, DescriptorType type);  // and live
 size_t count_alive();
@@ -108,8 +108,8 @@ const char* take_last_error();
 
 size_t size_of(int attribute_type);
 
-// The library's status when the descriptor is finalized. For the graph of a heuristic or an engine, it depends on what
-// the engines support.
+// The library's status when the descriptor is finalized. For the graph of a heuristic or an engine, the status depends
+// on whether engines support the graph.
 int finalize(Descriptor& d);
 int check_graph(const Descriptor* graph);
 int check_convolution(const Descriptor& operation);

@@ -85,7 +85,7 @@ int get_knob_choices(const Descriptor& d, int, int64_t wanted, int64_t* count, v
   return kSuccess;
 }
 
-// The value as it was set.
+// The value that the caller has set.
 int get_value(const Descriptor& d, int name, int64_t wanted, int64_t* count, void* values) {
   *count = 1;
   const auto& bytes = d.values.at(name).bytes;

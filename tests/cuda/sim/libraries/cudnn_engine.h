@@ -1,5 +1,5 @@
-// Engines of the simulated cuDNN, which differ as follows. 0 uses tensor cores, 1 wants too much workspace, 2 and 3 are
-// good. 0 and 2 fill graphs themselves. 2 has two knobs, 3 none, the others one.
+// Engines of the simulated cuDNN. Engine 0 uses tensor cores, engine 1 needs too much workspace, engines 2 and 3 are
+// usable. Engines 0 and 2 can fill graphs themselves. Engine 2 has two knobs, engine 3 has none, the others have one.
 #ifndef GART_TESTS_CUDA_SIM_LIBRARIES_CUDNN_ENGINE_H
 #define GART_TESTS_CUDA_SIM_LIBRARIES_CUDNN_ENGINE_H
 
@@ -7,8 +7,8 @@
 
 namespace gart_sim::cudnn {
 
-// Finalize descriptors that the caller has set up: an engine by its index, a knob with a value, an engine with some of
-// its knobs.
+// These functions finalize descriptors that the caller has set up: an engine by its index, a knob with a value, an
+// engine with some of its knobs.
 int finalize_engine(Descriptor& d);
 int finalize_knob_choice(Descriptor& d);
 int finalize_config(Descriptor& d);

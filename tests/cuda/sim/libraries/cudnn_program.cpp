@@ -74,7 +74,7 @@ Values pointwise(int mode, Values x, const Values& b) {
   return x;
 }
 
-// Along the last axis.
+// A reduction along the last axis.
 Values reduce(int mode, const Values& x) {
   Values y{x.extents, {}};
   y.extents.back() = 1;

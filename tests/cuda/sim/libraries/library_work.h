@@ -40,8 +40,8 @@ class LibraryWork {
   Ranges reads_, writes_;
 };
 
-// Increments the count that gart_sim_count returns for this name. Its name does not begin with "cu", because the k-th
-// call of all driver functions ("cu...") can be made to fail.
+// Increments the count that gart_sim_count returns for this name. `what` does not begin with "cu", because tests can
+// make the k-th of all driver calls ("cu...") fail.
 void count(const std::string& what);
 
 // The number in an environment variable.

@@ -75,7 +75,7 @@ std::string compose(const SourceText& source, const std::vector<KernelText>& ker
 }
 
 std::vector<std::string> command_line(const Architecture& architecture, const std::string& source_name) {
-  // No sanitizer library is linked. Jump threading is off, so that a barrier keeps its one place in the code.
+  // No sanitizer library is linked. Jump threading is off, so that the compiler does not duplicate a barrier.
   std::vector<std::string> words = {setting("GART_SIM_CXX", GART_SIM_CXX),
                                     "-x",
                                     "c++",
@@ -111,7 +111,8 @@ std::vector<std::string> command_line(const Architecture& architecture, const st
   return words;
 }
 
-// Runs the command in `folder` and writes its output to `folder`/log. False: it failed or could not be started.
+// Runs the command in `folder` and writes its output to `folder`/log. Returns false if the command failed or could not
+// be started.
 bool run(const std::vector<std::string>& words, const fs::path& folder) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
@@ -151,7 +152,8 @@ std::string name_of(const Architecture& architecture) {
   return "sm_" + std::to_string(architecture.sm) + (architecture.variant ? std::string(1, architecture.variant) : "");
 }
 
-// ptxas gives a kernel of one resident block all registers that its threads can have; other numbers are made up.
+// ptxas gives a kernel of one resident block all registers that its threads can have. The simulation invents the other
+// numbers.
 int registers_of(const KernelText& kernel) {
   constexpr int kAll = 65536, kMost = 255, kMadeUp = 32;
   const size_t comma = kernel.bounds.find(',');

@@ -16,7 +16,8 @@ struct Architecture {
   int toolkit = 13;         // major version of NVRTC
 };
 
-// `extern "C" __global__ void __launch_bounds__(BOUNDS) [__cluster_dims__(CLUSTER, 1, 1)] NAME(`, as the text has it.
+// A kernel, from `extern "C" __global__ void __launch_bounds__(BOUNDS) [__cluster_dims__(CLUSTER, 1, 1)] NAME(` in the
+// text.
 struct KernelText {
   std::string name, bounds, cluster;
 };
@@ -32,8 +33,8 @@ struct Compiled {
   std::string log;     // the compiler's messages, or ptxas's notes on each kernel
 };
 
-// $GART_SIM_CXX: another compiler. $GART_SIM_WATCH=0: does not watch loads and stores (faster, no races or bounds
-// found). $GART_SIM_KEEP=DIR: leaves the composed text there.
+// $GART_SIM_CXX names another compiler. $GART_SIM_WATCH=0 does not watch loads and stores (faster, but finds no races
+// or bounds). $GART_SIM_KEEP=DIR keeps the composed text in DIR.
 Compiled compile_for_host(const SourceText& source, const Architecture& architecture);
 
 }  // namespace gart_sim

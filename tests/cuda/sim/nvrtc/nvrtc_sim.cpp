@@ -1,5 +1,5 @@
-// A simulated NVRTC (libnvrtc_sim.so): its functions, over the host's C++ compiler. $GCC_GRAPH_NVRTC names it to the
-// compiler. $GART_SIM_NVRTC=MAJOR.MINOR sets the version it claims (13.0).
+// A simulated NVRTC (libnvrtc_sim.so): its functions, implemented by the host's C++ compiler. $GCC_GRAPH_NVRTC tells
+// the compiler where this library is. $GART_SIM_NVRTC=MAJOR.MINOR sets the version that it reports (13.0).
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -67,7 +67,7 @@ std::optional<Architecture> parse_architecture(std::string_view text) {
   return architecture;
 }
 
-// Accepts only the options that the product documents, so that a misspelt one is found here.
+// Accepts only the options that the product documents, so that tests find a misspelt option.
 bool parse_options(Program& program, int count, const char* const* options) {
   constexpr std::string_view known[] = {"--std=c++17",        "--default-device", "-default-device",
                                         "--ptxas-options=-v", "-lineinfo",        "--generate-line-info"};
@@ -158,7 +158,7 @@ GART_SIM_EXPORT Result nvrtcCompileProgram(Program* program, int option_count, c
   if (program->compiled.module.empty()) return gart_sim::kCompilation;
   program->is_compiled = true;
   program->ptx = gart_sim::to_ptx(program->compiled.module);
-  // As in NVRTC, a virtual architecture gives no cubin.
+  // As in NVRTC, there is no cubin for a virtual architecture.
   if (program->architecture.is_virtual) program->compiled.module.clear();
   return gart_sim::kSuccess;
 }

@@ -1,5 +1,5 @@
-// Atomic operations. They are plain ones, because the threads of the simulation never run at once, but are watched as
-// atomic accesses.
+// Atomic operations. The code is not atomic, because the threads of the simulation never run at the same time, but the
+// simulation watches these accesses as atomic ones.
 #ifndef GART_TESTS_CUDA_SIM_SHIM_ATOMICS_H
 #define GART_TESTS_CUDA_SIM_SHIM_ATOMICS_H
 

@@ -15,7 +15,7 @@ static inline void gart_mbarrier_arrive(unsigned long long* barrier, GART_SIM_SI
 static inline void gart_mbarrier_expect(unsigned long long* barrier, int bytes, GART_SIM_SITE) {
   gart_sim::hooks->phase_arrive(barrier, (unsigned)bytes, site);
 }
-// Returns when the phase is over: no caller gains anything by trying again.
+// Returns only when the phase is over, so no caller needs to try again.
 static inline bool gart_mbarrier_try_wait(unsigned long long* barrier, int parity, GART_SIM_SITE) {
   gart_sim::hooks->phase_wait(barrier, (unsigned)parity, site);
   return true;

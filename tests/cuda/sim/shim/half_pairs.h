@@ -6,8 +6,8 @@
 #include "tensor.h"
 
 static inline unsigned gart_and_or(unsigned a, unsigned b, unsigned c) { return (a & b) | c; }
-// f(elements of a, b, c) of both halves. binary32 holds every product and sum of two exactly; for three operands,
-// binary64 holds all bits that decide the rounding.
+// Applies f to the elements of a, b, c in both halves. binary32 holds every product and sum of two exactly; for three
+// operands, binary64 holds all bits that decide the rounding.
 template <class F>
 static inline unsigned gart_sim_of_halves(unsigned a, unsigned b, unsigned c, F f) {
   unsigned result = 0;

@@ -26,8 +26,8 @@ enum class Shuffle { index, up, down, exclusive_or };
 enum class Vote { ballot, sum, minimum, maximum, bit_and, bit_or, bit_xor };
 enum class Mma { f16_k16, bf16_k16, tf32_k8, f16_k8, s8_k32 };
 
-// A product of a warpgroup: 64 x columns over the kind's depths. a and b describe tiles in shared memory. "across": the
-// tiles' lines do not run along the depth.
+// A product of a warpgroup: 64 x `columns` over the depths of the kind. a and b describe tiles in shared memory.
+// `across`: the tile's lines run across the depth, not along it.
 struct WideCall {
   Mma kind;
   unsigned columns;
@@ -70,12 +70,13 @@ struct Hooks {
   void (*copy_async)(void* shared, const void* global, unsigned bytes, unsigned source_bytes, Site site);
   void (*copy_commit)();
   void (*copy_wait)(unsigned groups_left, Site site);
-  // wgmma (sm_90a). This thread's wait for the group computes the product; until then no thread may touch the sums.
+  // wgmma (sm_90a). The wait of this thread for the group computes the product; until then no thread may touch the
+  // sums.
   void (*wgmma)(const WideCall& call, Site site);
   void (*wgmma_fence)();
   void (*wgmma_commit)();
   void (*wgmma_wait)(unsigned groups_left, Site site);
-  // After this, wgmma may read what the thread has written to shared memory.
+  // After this call, wgmma may read the bytes that the thread has written to shared memory.
   void (*proxy_fence)();
   // This thread waits until the launches that its own launch overlaps have ended (griddepcontrol.wait).
   void (*grid_wait)();
@@ -86,7 +87,7 @@ struct Hooks {
   void (*phase_arrive_in_cluster)(void* barrier, unsigned rank, Site site);
   void (*phase_wait)(void* barrier, unsigned parity, Site site);
   void (*copy_box)(const BoxCall& call, Site site);
-  // Stores from shared memory, which is read at the thread's wait for the group.
+  // Stores from shared memory. The thread's wait for the group reads the bytes.
   void (*store_box)(const BoxCall& call, Site site);
   void (*store_commit)();
   void (*store_wait)(unsigned groups_left);
@@ -95,7 +96,7 @@ struct Hooks {
   void (*cluster_arrive)(bool relaxed, Site site);
   void (*cluster_wait)(Site site);
   void (*load_in_cluster)(unsigned address, void* out, unsigned bytes, Site site);
-  // setmaxnreg: `more` takes registers that other warpgroups give.
+  // setmaxnreg. If `more`, takes registers that other warpgroups give.
   void (*set_registers)(unsigned count, bool more, Site site);
   // A load or store that the module's own check cannot prove to be inside its last allocation.
   void (*touch)(const void* address, Size bytes, Access access);
@@ -122,7 +123,7 @@ struct State {
   Size shared_begin, shared_bytes;
   Size static_shared_begin, static_shared_bytes;
   Window read, written;
-  bool is_early;  // the launch overlaps others that the thread has not waited for yet: every access calls touch()
+  bool is_early;  // the thread has not waited yet for overlapped launches, so every access must call touch()
 };
 
 struct Kernel {

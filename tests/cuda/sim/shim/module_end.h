@@ -11,7 +11,7 @@ alignas(16) static __thread char thread_local_anchor[16];
 
 #define GART_SIM_UNWATCHED __attribute__((no_sanitize("thread"), no_sanitize("undefined")))
 
-// Calls with the arguments read from first to last, because a braced list keeps that order.
+// A braced list reads the arguments from first to last; a call would not guarantee this order.
 template <class... A>
 struct Call {
   GART_SIM_UNWATCHED Call(void (*kernel)(A...), A... arguments) { kernel(arguments...); }

@@ -1,5 +1,5 @@
 // The host's side of the CUDA subset that generated kernels use. It is included before the kernel's text, which is
-// compiled as C++17 for the host. A thread is a fiber of the simulated driver; a thread that never waits costs one
+// compiled as C++17 for the host. A thread is a fiber of the simulated driver. A thread that never waits is only one
 // call.
 #ifndef GART_TESTS_CUDA_SIM_SHIM_SHIM_H
 #define GART_TESTS_CUDA_SIM_SHIM_SHIM_H

@@ -90,7 +90,7 @@ static inline void gart_store_matrices_transposed(void* row, unsigned r0, unsign
   const unsigned r[4] = {r0, r1, r2, r3};
   gart_sim::hooks->stmatrix(row, 4, true, r, site);
 }
-// elect.sync: the machine chooses the lane, the same one each time.
+// elect.sync: the hardware chooses the lane, and always the same one.
 static inline bool gart_elect_one(GART_SIM_SITE) {
   gart_sim::hooks->vote(gart_sim::Vote::bit_or, 0xffffffffu, 0, site);
   return gart_sim::state.thread.x % 32 == 0;

@@ -61,7 +61,8 @@ static inline int __any_sync(unsigned mask, int predicate, GART_SIM_SITE) {
 static inline int __all_sync(unsigned mask, int predicate, GART_SIM_SITE) {
   return gart_sim::hooks->vote(gart_sim::Vote::bit_and, mask, predicate != 0, site) != 0;
 }
-// Two values of each: CUDA's min and max of int compare with the sign, so the sign bit is flipped and restored.
+// CUDA's min and max of int compare signed values, so the sign bit is flipped before the comparison and restored after
+// it.
 #define GART_SIM_REDUCE(name, kind)                                                         \
   static inline unsigned __reduce_##name##_sync(unsigned mask, unsigned x, GART_SIM_SITE) { \
     return gart_sim::hooks->vote(gart_sim::Vote::kind, mask, x, site);                      \
@@ -85,7 +86,7 @@ static inline int __reduce_max_sync(unsigned mask, int x, GART_SIM_SITE) {
   return (int)(gart_sim::hooks->vote(gart_sim::Vote::maximum, mask, (unsigned)x ^ 0x80000000u, site) ^ 0x80000000u);
 }
 
-// One block runs at a time and its threads one after the other, so memory is always in order.
+// One block runs at a time, and its threads run one after the other, so memory is always in order.
 static inline void __threadfence() {}
 static inline void __threadfence_block() {}
 static inline void __threadfence_system() {}

@@ -34,7 +34,7 @@ inline void touch(const void* p, Size bytes, Access access) {
   hooks->touch(p, bytes, access);
 }
 
-/// For more bytes than mark() accepts.
+/// Reports an access to more bytes than mark() accepts.
 inline void touch_range(const void* p, Size bytes, Access access) {
   if (is_watched(reinterpret_cast<Size>(p))) hooks->touch(p, bytes, access);
 }

@@ -172,7 +172,7 @@ TEST(BoxBugs, bytes_that_are_no_map) {
   EXPECT_TRUE(the_report().starts_with("async_copy"));
 }
 
-/// Two warpgroups with 168 registers at the start, one of which gives registers and one takes them.
+/// Two warpgroups begin with 168 registers per thread. One warpgroup gives registers, and the other takes them.
 LaunchResult run_registers(const std::string& first, const std::string& second) {
   const std::string text =
       "extern \"C\" __global__ void __launch_bounds__(256, 1) k(float* out) {\n  if (threadIdx.x < 128) " + first +

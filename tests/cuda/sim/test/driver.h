@@ -1,4 +1,4 @@
-// Opens the simulated driver as a program would, with short ways to call it.
+// Opens the simulated driver as a program would, and has short functions to call it.
 #ifndef GART_TESTS_CUDA_SIM_TEST_DRIVER_H
 #define GART_TESTS_CUDA_SIM_TEST_DRIVER_H
 
@@ -101,7 +101,7 @@ class GraphBuilder {
   explicit GraphBuilder(void* context) : context_(context) { EXPECT_EQ(cu("cuGraphCreate", &graph_, 0u), 0); }
   ~GraphBuilder() {
     if (is_owned_)
-      cu("cuGraphDestroy", graph_);  // Fails in a lost context; the check at the end finds a graph that remains.
+      cu("cuGraphDestroy", graph_);  // Fails in a lost context. The check at the end finds a graph that remains.
   }
   GraphBuilder(const GraphBuilder&) = delete;
   GraphBuilder& operator=(const GraphBuilder&) = delete;

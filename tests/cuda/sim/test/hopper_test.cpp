@@ -97,7 +97,7 @@ TEST_P(ProductBugs, are_found_in_every_order) {
     EXPECT_TRUE(reports[0].starts_with(GetParam().finding)) << reports[0];
   }
 }
-/// The leader arrives where it need not wait, because the others wait for it.
+/// The leader only arrives at the barrier: it need not wait, but the others wait for it.
 TEST(Hopper, an_arrival_is_enough_for_who_goes_on) {
   ProductParts parts;
   parts.written = "if (warp == 0) gart_named_barrier(1, 128); else gart_named_arrive(1, 128);";

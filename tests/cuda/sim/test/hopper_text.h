@@ -48,8 +48,8 @@ template <class T, int Count> struct alignas(sizeof(T) * Count) gart_vector { T 
 struct gart_wide_f16 {};
 )";
 
-/// D[m][n] = A[m][k] * B[n][k] of f16 in tiles of 64 x 64. One warpgroup multiplies and one feeds it. Blocks take tiles
-/// in turn; D leaves through two buffers. With `conv`, A is an image's window.
+/// D[m][n] = A[m][k] * B[n][k] of f16 in tiles of 64 x 64. One warpgroup multiplies, and another one copies the
+/// operands. Blocks take tiles in turn; two buffers store D. With `conv`, A is an image's window.
 struct ProductParts {
   std::string wait_stored = "if (is_leader) gart_store_wait<1>();";
   std::string fence = "gart_fence_proxy_async();";
@@ -136,8 +136,8 @@ extern "C" __global__ void __launch_bounds__(256, 1) product(int M, int N, int s
          "\n}\n";
 }
 
-/// The same for one tile of 64 x 64 per cluster of 2 blocks. Each block takes half of the depth, leaves its sums in its
-/// own shared memory, and adds half of the rows of both. The results are f32.
+/// The same product, with one tile of 64 x 64 per cluster of 2 blocks. Each block takes half of the depth, leaves its
+/// sums in its own shared memory, and adds half of the rows of both. The results are f32.
 struct SplitParts {
   std::string made = "gart_cluster_arrive(); gart_cluster_wait();";
   std::string summed = "gart_cluster_arrive(); gart_cluster_wait();";

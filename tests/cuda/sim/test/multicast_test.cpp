@@ -1,4 +1,5 @@
-// Boxes that go to all blocks of a cluster, and barriers that other blocks arrive at: values, and planted bugs.
+// Boxes that are copied to all blocks of a cluster, and barriers at which threads of other blocks arrive: values, and
+// planted bugs.
 #include "tests/cuda/sim/test/hopper_text.h"
 
 namespace gart_sim {

@@ -188,7 +188,7 @@ TEST_P(OverlapBugs, are_found_in_every_order) {
   expect_report("graph_race");
 }
 
-/// It does not touch the first one's results itself, but the third one relies on its wait.
+/// The second launch does not touch the results of the first one, but the third launch relies on the second one's wait.
 class BrokenOrder : public Overlap, public testing::WithParamInterface<bool> {};
 INSTANTIATE_TEST_SUITE_P(Edges, BrokenOrder, testing::Bool());
 

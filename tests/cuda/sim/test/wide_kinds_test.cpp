@@ -1,4 +1,4 @@
-// Products of warpgroups for every element type, from shared memory and from registers, with all widths of lines.
+// Products of warpgroups for every element type, from shared memory and from registers, with lines of all widths.
 #include <cstring>
 
 #include "tests/cuda/sim/test/run_text.h"
