@@ -55,7 +55,7 @@ def works(program, **more):
     """Checks a program of PROGRAMS: it prints the model's inputs and outputs, or, if it needs a fleet or generation, why the file does not fit."""
     name = os.path.basename(program)
     printed = ran(program, MODEL, **more)
-    wanted = "fleet" if "fleet" in name else "the model has no states" if "generate" in name else "in x.*out out"
+    wanted = "fleet" if "fleet" in name else "not known to generate" if "generate" in name else "in x.*out out"
     assert re.search(wanted, printed, re.S), f"{name} printed {printed!r}"
     print(f"{name}: {printed.splitlines()[0]}")
 

@@ -18,30 +18,30 @@ PAGE = os.path.join(HERE, "..", "..", "docs", "performance.md")
 METHOD = """\
 # Performance
 
-How the figures are taken, and the newest ones. `python tests/bench/performance_page.py` writes this page from
+This page gives the method of measurement and the newest figures. `python tests/bench/performance_page.py` writes it from
 `tests/bench/results/`; a test (house_performance) checks that it is up to date.
 
 ## Method
 
 * **Side by side.** Every ratio comes from one run in which the engines take turns on the same machine. A ratio above 1
   means that gcc-graph is faster. Times from different machines are never compared.
-* **Gated on the error.** A row counts only if the outputs agree with the other engine (1e-3 of the largest element
+* **Only correct results count.** A row counts only if the outputs agree with the other engine (1e-3 of the largest element
   unless the table says otherwise).
-* **As users run it.** Default flags, files as exporters write them, dimensions open. A column says so where dimensions
-  are fixed.
-* **Least or median of rounds.** Latencies are medians over rounds of each round's minimum. Rows taken while other work ran
-  use the least processor time, and their file says so.
+* **As users run it.** Runs use default flags, files as exporters write them, and open dimensions. A column says so if
+  dimensions are fixed.
+* **Minimum of a round, median of rounds.** Each round gives its minimum latency, and a row is the median over rounds. Rows
+  measured while other work ran use the least processor time, and their file says so.
 * **Predict first.** The commit that adds an optimisation states the expected gain and the measured one.
 
-| what | command |
+| measurement | command |
 |---|---|
 | latency compared with onnxruntime and OpenVINO | `python tests/bench/compare.py` |
 | whole models of a zoo | `ninja -C build/release bench_zoo` |
-| single nodes, and their bars | `ninja -C build/release check_cliffs` |
+| single nodes, and their limits | `ninja -C build/release check_cliffs` |
 | quantised models | `ninja -C build/release bench_quantised` |
 | compile time and memory | `ninja -C build/release check_compile_time` |
 | lazy graphs compared with NumPy, PyTorch and others | `python tests/bench/lazy_speed.py` |
-| fleets: predictions, pipelines, hand-overs | `ninja -C build/release check_prediction_error` and its neighbours |
+| fleets: predictions, pipelines, hand-overs | `ninja -C build/release check_prediction_error` and the targets in [fleets](fleets.md) |
 | GPUs | `tools/gpu-check.sh`, which writes its table to `tests/bench/results/` |
 | kernels alone, as a share of the FMA peak | `conv_bench`, `matmul_bench` |
 """
