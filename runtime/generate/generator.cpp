@@ -74,7 +74,7 @@ double ms_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
 
-const Program& with_states(const Program& program) {
+Program with_states(Program program) {
   if (program.states().empty()) {
     fail(ErrorCode::unsupported,
          "the model has no states, so nothing would be remembered between tokens: compile it with --state auto");
