@@ -215,12 +215,16 @@ class PlaceCommand(unittest.TestCase):
         weights = max(len(data) for _, data in sections(self.path("large.gart")))
         self.assertGreater(weights, 60 << 20)
         shutil.copy(self.path("large.gart"), self.path("moved.gart"))
-        least = 1e9
-        for _ in range(5):
-            begin = resource.getrusage(resource.RUSAGE_CHILDREN)
-            self.accepted("place", "moved.gart", "--fleet", "fleet.json")
-            end = resource.getrusage(resource.RUSAGE_CHILDREN)
-            least = min(least, end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime)
+
+        def least_time(*arguments):
+            times = []
+            for _ in range(5):
+                begin = resource.getrusage(resource.RUSAGE_CHILDREN)
+                self.accepted(*arguments)
+                end = resource.getrusage(resource.RUSAGE_CHILDREN)
+                times.append(end.ru_utime + end.ru_stime - begin.ru_utime - begin.ru_stime)
+            return min(times)
+        least = least_time("place", "moved.gart", "--fleet", "fleet.json") - least_time("--version")
         print(f"placing {weights >> 20} MiB anew in place: {1e3 * least:.0f} ms of processor time")
         if not os.environ.get("GCC_GRAPH_SANITIZE"):
             self.assertLess(least, 0.05)
