@@ -103,13 +103,19 @@ uint64_t cpu_features() {
 }
 
 std::string cpu_feature_names(uint64_t features) {
-  constexpr std::pair<uint64_t, const char*> kNames[] = {
+  struct Name {
+    uint64_t bit;
+    char text[16];  // no pointer, which would need a relocation
+  };
+  static constexpr Name kNames[] = {
       {kCpuX86_64, "x86-64"},           {kCpuX86_64v3, "x86-64-v3"},      {kCpuX86_64v4, "x86-64-v4"},
       {kCpuAvx512Vnni, "AVX-512 VNNI"}, {kCpuAvx512Bf16, "AVX-512 BF16"}, {kCpuAmx, "AMX"},
       {kCpuAarch64, "aarch64"},         {kCpuArmDot, "DotProd"},          {kCpuArmI8mm, "I8MM"}};
   std::string names;
-  for (const auto& [bit, name] : kNames) {
-    if ((features & bit) != 0) names += (names.empty() ? "" : ", ") + std::string(name);
+  for (const Name& name : kNames) {
+    if ((features & name.bit) == 0) continue;
+    if (!names.empty()) names += ", ";
+    names += name.text;
   }
   return names.empty() ? "none" : names;
 }

@@ -120,6 +120,7 @@ class Opener {
     if (op == &gcg::op("MatMul") || op == &gcg::op("MatMulInteger")) return stretch_all(id, 2, 2);
     // Blocks have fewer scales than elements, and these scales do not broadcast.
     if (op == &gcg::op("QuantizeLinear") || op == &gcg::op("DequantizeLinear")) return false;
+    if (op == &gcg::op("RandomBits", "gart")) return false;  // its state is a vector of its own
     return op->kind == OpKind::pointwise && stretch_all(id, out_.node(id).inputs.size(), 0);
   }
 

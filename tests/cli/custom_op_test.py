@@ -128,7 +128,7 @@ class CustomOps(CliCase):
         self.refused(*arguments, "sm_90a", says=("node 'both' is, or holds, a custom operator", "there is no CPU target"))
         said = self.accepted(*arguments, "sm_80,x86-64-v3", "--stop-after=plan", "--print-plan")
         self.assertEqual(said.count("plan for a CPU, any shape"), 2, "the whole model, and what only CPUs run")
-        self.assertEqual(said.count("plan for a GPU, any shape"), 2, "what is before it, and what is after it")
+        self.assertEqual(said.count("plan for a GPU, any shape"), 3, "its two operands, which do not wait for each other, and what is after it")
 
     def test_declarations_that_do_not_fit(self):
         self.save("wrong.onnx", MODEL)

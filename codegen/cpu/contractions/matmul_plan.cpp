@@ -153,16 +153,37 @@ Dim MatMulPlan::scratch_bytes() const {
   return max(panel_words() * size_of(DType::f32), few_bytes) + (rows + sums()) * size_of(DType::f32);
 }
 
+namespace {
+
+const char* note_of(Multiply multiply) {
+  switch (multiply) {
+    case Multiply::floats:
+    case Multiply::pairs:
+      return "";
+    case Multiply::bytes:
+      return ", quads";
+    case Multiply::signed_bytes:
+      return ", signed quads";
+    case Multiply::narrow_bytes:
+      return ", narrow quads";
+    case Multiply::widened_bytes:
+      return ", widened quads";
+    case Multiply::halves:
+      return ", pairs";
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string MatMulPlan::note() const {
   const char* sources[] = {"packed panels", "panels packed by each thread", "B in place",
                            "B in place or panels packed by each thread"};
   std::string rows = std::to_string(heights.back());
   if (heights.size() > 1) rows = std::to_string(heights.front()) + ".." + rows;
-  const char* quads[] = {"", ", quads", ", narrow quads", ", widened quads", "", ", pairs"};
   const std::string in_blocks = blocks ? concat(", ", blocks->bits, " bits by blocks of ", blocks->block) : "";
-  return concat(rows, "x", widest(heights.back()) * lanes, ", ", sources[static_cast<int>(source)],
-                quads[static_cast<int>(multiply)], size_of(right) == 2 ? concat(" of ", name_of(right)) : "",
-                tiled ? ", tiles" : "", in_blocks);
+  return concat(rows, "x", widest(heights.back()) * lanes, ", ", sources[static_cast<int>(source)], note_of(multiply),
+                size_of(right) == 2 ? concat(" of ", name_of(right)) : "", tiled ? ", tiles" : "", in_blocks);
 }
 
 namespace {
