@@ -27,8 +27,8 @@ RequestState::RequestState(const Shared& shared)
     : shared_(shared),
       assembly_(shared.assembly),
       values_(assembly_.values.size()),
-      calls_(new CallState[assembly_.calls.size()]),
       sizes_(assembly_.values.size()),
+      calls_(new CallState[assembly_.calls.size()]),
       times_(assembly_.groups.size()),
       slots_(assembly_.slots()) {
   for (uint32_t call = 0; call < assembly_.calls.size(); ++call) calls_[call].queued = {this, 0, call, nullptr};
