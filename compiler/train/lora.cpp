@@ -20,8 +20,16 @@ struct Matrix {
   int64_t rows, columns;
 };
 
+/// Nullopt if the packed weights are not as large as K and N say; the node's expansion says what is wrong.
+std::optional<Matrix> packed_matrix_of(const Graph& graph, const Node& node) {
+  const int64_t k = node.int_attribute("K", 0), n = node.int_attribute("N", 0), bits = node.int_attribute("bits", 4);
+  const TensorRef& packed = graph.value(node.inputs[1]).constant;
+  if (!packed || k < 1 || n < 1 || bits < 1 || k > packed->elements() * 8 / bits / n) return std::nullopt;
+  return Matrix{k, n};
+}
+
 std::optional<Matrix> matrix_of(const Graph& graph, const Node& node) {
-  if (node.op == &op_microsoft_MatMulNBits.def) return Matrix{node.int_attribute("K", 0), node.int_attribute("N", 0)};
+  if (node.op == &op_microsoft_MatMulNBits.def) return packed_matrix_of(graph, node);
   const bool is_gemm = node.op == &op_Gemm;
   if (!is_gemm && node.op != &op_MatMul) return std::nullopt;
   const TensorRef& weights = graph.value(node.inputs[1]).constant;

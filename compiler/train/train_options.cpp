@@ -192,6 +192,8 @@ OptimizerOptions optimizer_of(const std::string& text) {
   return optimizer;
 }
 
+constexpr int64_t kMostRank = 65536;  // far above any rank in use; keeps the adapters' memory bounded
+
 LoraOptions lora_of(const Call& call) {
   LoraOptions lora;
   for (const std::string& part : split(call.arguments.value_or(""))) {
@@ -200,7 +202,8 @@ LoraOptions lora_of(const Call& call) {
       for (const std::string& pattern : split(unquoted(value))) lora.targets.push_back(pattern);
     } else if (key == "rank") {
       lora.rank = whole_number_of(key, value);
-      if (lora.rank < 1) fail("--train: rank is ", value, ", expected a number from 1");
+      if (lora.rank < 1 || lora.rank > kMostRank)
+        fail("--train: rank is ", value, ", expected a number from 1 to ", kMostRank);
     } else if (key == "alpha") {
       lora.alpha = number_of(key, value);
     } else if (key == "dropout") {

@@ -35,18 +35,13 @@ void keep_ratio(Graph& graph, Node& node) {
 std::vector<std::string> start_dropout(Graph& graph) {
   std::vector<std::string> names;
   each_node(graph, [&](Graph& owner, Node& node) {
-    if (node.op == &op_Dropout) {
-      node.op = &op_gart_TrainingDropout.def;
-      node.inputs.resize(std::min<size_t>(node.inputs.size(), 2));
-    }
-    if (node.op != &op_gart_TrainingDropout.def) return;
-    if (node.inputs.size() > 1 && is_zero(owner, node.inputs[1])) {
-      node.op = &op_Dropout;
-    } else {
-      node.inputs.resize(std::min<size_t>(node.inputs.size(), 2));
-      keep_ratio(owner, node);
-      names.push_back(node.name);
-    }
+    if (node.op != &op_Dropout && node.op != &op_gart_TrainingDropout.def) return;
+    node.inputs.resize(std::min<size_t>(node.inputs.size(), 2));
+    const bool keeps_all = node.inputs.size() > 1 && is_zero(owner, node.inputs[1]);
+    node.op = keeps_all ? &op_Dropout : &op_gart_TrainingDropout.def;
+    if (keeps_all) return;
+    keep_ratio(owner, node);
+    names.push_back(node.name);
   });
   return names;
 }

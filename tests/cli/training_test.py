@@ -147,7 +147,8 @@ class TrainingOfTheTool(CliCase):
         np.testing.assert_allclose(model.run({"x": x})["y"], h @ weights[1] + 2 * h @ a1 @ b1, atol=1e-4)
         self.refused(*compile_with, "lora(target='*q_proj'),loss=mse(y,t),optimizer=sgd",
                      says="the target *q_proj of lora matches no product with constant weights; the nearest: '/layer0/proj/MatMul_Q4'")
-        self.refused(*compile_with, "lora(rank=0,target='*'),loss=mse(y,t),optimizer=sgd", says="rank is 0, expected a number from 1")
+        self.refused(*compile_with, "lora(rank=0,target='*'),loss=mse(y,t),optimizer=sgd", says="rank is 0, expected a number from 1 to 65536")
+        self.refused(*compile_with, "lora(rank=1e12,target='*'),loss=mse(y,t),optimizer=sgd", says="rank is 1e12, expected a number from 1 to 65536")
         self.refused(*compile_with, "lora(rank=2),loss=mse(y,t),optimizer=sgd", says="lora needs target=")
 
     def test_states_of_the_program(self):
