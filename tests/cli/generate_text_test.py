@@ -20,7 +20,8 @@ except ImportError as error:
     print(f"SKIP: {error.name} is not installed (tools/test.sh installs it)")
     sys.exit(77)
 
-TEXT = "The quick brown fox jumps over the lazy dog. Grüße aus Köln! 日本語のテキスト。 Всем привет. A dog and a fox, over and over: 🙂🙃 naïve café.\n"
+TEXT = "The quick brown fox jumps over the lazy dog. Grüße aus Köln! 日本語のテキスト。 Всем привет. A dog and a fox, over and over: naïve café.\n"
+# The answer's 🙂 is not in the training text, so it spans several tokens. Training breaks ties at random.
 ANSWER = " the fox said: Grüße, 🙂 日本! Then the dog jumped over."
 PROMPT = "The quick brown"
 
@@ -122,8 +123,10 @@ class GenerateText(CliCase):
             prompt = tokenizer.encode(PROMPT).ids
             whole = self.told(name, PROMPT, "--max-tokens", "60")["ids"]
             before, cut = tokenizer.decode(prompt), 0
-            for count in range(1, 40, 3):
-                text, want = self.told(name, PROMPT, "--max-tokens", str(count))["text"], tokenizer.decode(prompt + whole[:count])[len(before):]
+            wanted = {count: tokenizer.decode(prompt + whole[:count])[len(before):] for count in range(1, 40)}
+            within = [count for count, want in wanted.items() if "\ufffd" in want]
+            for count in sorted({*range(1, 40, 4), *within[:3], *within[-3:]}):
+                text, want = self.told(name, PROMPT, "--max-tokens", str(count))["text"], wanted[count]
                 cut += "\ufffd" in text
                 if name == "spaces" and "\ufffd" in text:  # this decoder then drops whole characters that were already printed
                     self.assertTrue((PROMPT + ANSWER).startswith(PROMPT + text.rstrip("\ufffd")), text)
