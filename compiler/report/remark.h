@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/plan/recomputation.h"
 #include "compiler/report/trained_parameters.h"
 #include "compiler/support/unmatched_request.h"
 
@@ -82,7 +83,7 @@ struct Remark {
   };
   std::optional<Plans> plans;  // the plans concerned; nullopt: all plans
   std::variant<UnusedOption, UnmatchedRequest, UnmatchedName, OmittedTraining, TrainedParameters, EqualExtents,
-               NarrowedWeights, RepeatedWork, HostWait, UnusedLibrary, SkippedLibrary>
+               NarrowedWeights, RepeatedWork, HostWait, UnusedLibrary, SkippedLibrary, Recomputation>
       fact;
 };
 

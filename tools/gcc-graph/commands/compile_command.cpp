@@ -215,7 +215,9 @@ void add_compile_command(CLI::App& app) {
   c->add_option("-o,--output", args->output, "The artifact to write")->required();
   add_model_options(*c, *args);
   add_state_options(*c, args->compile);
-  c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
+  c->add_option(
+      "--memory-limit", args->memory_limit,
+      "Bytes of a static arena (64M). Steps run twice if that is needed to stay below it; otherwise compile fails");
   c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, which choose GPU kernels");
   args->gpu.add_to(*c);
   args->fleet.add_to(*c);
