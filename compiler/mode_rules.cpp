@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ir/states.h"
+#include "compiler/train/replica_entries.h"
 #include "compiler/train/training_mode.h"
 
 namespace gcg {

@@ -47,7 +47,7 @@ class Model {
   std::vector<BufferId> buffers;  // by number in the problem
 
  private:
-  /// What the steps do with a buffer.
+  /// Uses of a buffer by the steps.
   struct Facts {
     int writers = 0;
     bool is_read = false, changes = false;  // changes: a step writes it after another one has read it

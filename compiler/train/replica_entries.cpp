@@ -3,7 +3,6 @@
 #include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/support/error.h"
 #include "compiler/train/accumulation.h"
-#include "compiler/train/training_entries.h"
 
 namespace gcg {
 namespace {

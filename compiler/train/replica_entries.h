@@ -10,6 +10,8 @@
 
 namespace gcg {
 
+inline constexpr const char *kGradientsEntry = "gradients", *kUpdateEntry = "update";
+
 /// Turns a step that has its loss and its gradients, but no optimizer, into the entry `gradients`. Its outputs are the
 /// loss and gradient.NAME for each parameter. If the step draws random numbers, the result is a new input `replica`:
 /// the number of updates that come between the state that the replica reads and its own update. Otherwise the result is

@@ -11,7 +11,7 @@
 
 namespace gcg {
 
-inline constexpr const char *kTrainEntry = "train", *kGradientsEntry = "gradients", *kUpdateEntry = "update";
+inline constexpr const char* kTrainEntry = "train";
 
 struct TrainingEntries {
   Graph infer;     // the model, which reads the states
