@@ -266,6 +266,24 @@ class TrainingOfTheTool(CliCase):
         train = self.small_network("optimizer=sgd")
         self.refused(*train, "--replicas", "2", "-o", "d.gart", says="the file has no entry point 'gradients'; compile the model with")
 
+    def test_asynchronous_replicas(self):
+        """Each replica updates on its own, within the bound; 0 means one after the other, with the bits of plain steps."""
+        train = self.small_network("optimizer=adamw(lr=0.005)", "replicas=on", "async", "dropout=off")
+        self.accepted(*train, "--epochs", "30", "--metrics", "p.jsonl", "-o", "p.gart")
+        for bound in (0, 1, 5):
+            said = self.accepted(*train, "--epochs", "30", "--replicas", "3", "--staleness", str(bound), "--metrics", "s.jsonl", "-o", "s.gart")
+            found = re.search(r"asynchronous replicas: (\d+) updates with a staleness of at most (\d+), ([\d.]+) on average", said)
+            self.assertIsNotNone(found, said)
+            self.assertEqual(int(found[1]), 30 * 13)
+            self.assertLessEqual(int(found[2]), bound)
+            self.assertEqual(int(self.load("s").state("step")), 30 * 13)
+            losses = {name: [json.loads(line)["loss"] for line in self.read(name).splitlines()] for name in ("p.jsonl", "s.jsonl")}
+            if bound == 0:
+                self.assertEqual(losses["s.jsonl"], losses["p.jsonl"])
+                for name in self.load("p").states:
+                    np.testing.assert_array_equal(self.load("s").state(name), self.load("p").state(name), name)
+            self.assertLess(np.mean(losses["s.jsonl"][-13:]), 0.5 * np.mean(losses["s.jsonl"][:13]), bound)
+
     def test_values_are_computed_again(self):
         """Under a memory limit, the steps of training give the same bits in a smaller arena, and the report says what that costs."""
         r = np.random.default_rng(9)

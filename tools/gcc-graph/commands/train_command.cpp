@@ -51,7 +51,7 @@ struct Arguments {
   ArtifactOption source;
   std::vector<std::string> numbers;  // --input NAME=NUMBER
   int64_t epochs = 1, checkpoint_steps = 0;
-  std::optional<int64_t> batch, seed, replicas;
+  std::optional<int64_t> batch, seed, replicas, staleness;
   bool no_shuffle = false, resume = false, quiet = false;
   InputOptions load;
 };
@@ -80,12 +80,11 @@ class Training {
     else if (a_.seed)
       seed_random_numbers();
     checkpoint_.prepare();
-    const std::unique_ptr<TrainingSteps> steps = a_.replicas || facts_.replicas > 1
-                                                     ? replica_steps(program_, facts_.replicas, data_, numbers_)
-                                                     : single_steps(program_, a_.load.entry, data_, numbers_);
+    const std::unique_ptr<TrainingSteps> steps = make_steps();
     TrainingLog log(a_.metrics, place_.steps, a_.epochs, a_.epochs * steps_per_epoch(), a_.quiet);
     const bool is_finished = run_steps(*steps, log);
     log.clear();
+    if (const std::string summary = steps->summary(); !summary.empty() && !a_.quiet) std::cout << summary << '\n';
     checkpoint_.save(program_, facts_, place_);
     if (!a_.output.empty()) write_with_states(a_.artifact, program_, a_.output);
     return is_finished;
@@ -137,6 +136,12 @@ class Training {
       return;
     const std::array<int64_t, 2> value = {*a_.seed, 0};
     value_or_throw(program_.set_state(kRandomState, {value.data(), gart::DType::i64, {2}}));
+  }
+
+  std::unique_ptr<TrainingSteps> make_steps() const {
+    if (a_.staleness) return asynchronous_steps(program_, facts_.replicas, *a_.staleness, data_, numbers_);
+    if (a_.replicas || facts_.replicas > 1) return replica_steps(program_, facts_.replicas, data_, numbers_);
+    return single_steps(program_, a_.load.entry, data_, numbers_);
   }
 
   int64_t steps_per_epoch() const {
@@ -205,6 +210,10 @@ void add_train_command(CLI::App& app) {
                 "Batches whose gradients are computed at the same time; the optimizer runs with their mean. Needs a "
                 "model that was compiled with replicas=on")
       ->check(CLI::Range(int64_t{1}, int64_t{1024}));
+  c->add_option("--staleness", a->staleness,
+                "Asynchronous replicas: each one updates on its own, at most this many updates after it has read the "
+                "states")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 20));
   c->add_flag("--no-shuffle", a->no_shuffle, "Take the samples in the order of the file");
   c->add_option("--metrics", a->metrics, "M.jsonl: a line per step with step, epoch, loss, samples_per_s");
   c->add_option("--checkpoint", a->checkpoint,
