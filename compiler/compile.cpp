@@ -56,8 +56,6 @@ void bind_parameters(Graph& graph, const std::map<std::string, TensorRef>& param
   for (State& state : graph.states) state.input -= bound;
 }
 
-Remark::Plans plans_of(const Plan& shared) { return {shared.device, shared.fixed}; }
-
 /// One compilation, stage by stage.
 class Compilation {
  public:
@@ -115,6 +113,7 @@ class Compilation {
       if (p.is_load_time_packing) continue;  // a relayout at load gains nothing from streams
       if (traits_of(p.device).has_streams) {
         assign_streams(p);
+        if (options_.memory_limit) drop_large_streams(p, *options_.memory_limit);
         overlap_launches(p);
       } else {
         const auto entry = static_cast<size_t>(p.entry_point);

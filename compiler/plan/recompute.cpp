@@ -21,6 +21,9 @@ double cost_of(const Plan& plan, const Step& step) {
   return traits_of(plan.device).has_streams ? step_cost(plan, step).microseconds : core_microseconds(plan, step);
 }
 
+/// Bytes that a buffer takes in an arena.
+int64_t arena_bytes(const Buffer& buffer) { return plan_arena({{buffer.bytes.constant()}}).bytes; }
+
 /// Buffers that a step touches, itself or in its subgraphs.
 struct Touched {
   std::vector<BufferId> reads, writes;
@@ -100,7 +103,7 @@ class Model {
         if (is_first) {
           buffers.push_back(b);
           const Facts& facts = facts_.at(b);
-          problem.buffers.push_back({plan_.buffers[b].bytes.constant(), facts.is_copyable && facts.writers == 1});
+          problem.buffers.push_back({arena_bytes(plan_.buffers[b]), facts.is_copyable && facts.writers == 1});
         }
         if (!known.insert(it->second).second) continue;
         (is_first ? out.writes : out.reads).push_back(it->second);
@@ -196,6 +199,12 @@ std::optional<Recomputation> fit_memory(Plan& plan, const Graph& graph, int64_t 
   Plan alone = plan;
   plan_memory(alone, limit);
   return effect;
+}
+
+void drop_large_streams(Plan& plan, int64_t limit) {
+  if (plan.streams == 1 || arena_of(plan) <= limit) return;
+  for (Step& step : plan.entry().steps) step.stream = 0;
+  plan.streams = 1;
 }
 
 }  // namespace gcg

@@ -17,4 +17,8 @@ namespace gcg {
 /// device. Requires: no libraries, streams or memory yet.
 std::optional<Recomputation> fit_memory(Plan& plan, const Graph& graph, int64_t limit, const Machine& machine);
 
+/// Moves all steps of a GPU's plan to one stream if its static arena exceeds the limit: streams share less memory.
+/// Requires: streams are assigned, memory is not planned.
+void drop_large_streams(Plan& plan, int64_t limit);
+
 }  // namespace gcg

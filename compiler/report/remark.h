@@ -15,6 +15,7 @@
 
 namespace gcg {
 
+struct Plan;
 enum class DeviceClass : uint8_t;
 enum class LibraryOperation : uint8_t;
 
@@ -86,5 +87,8 @@ struct Remark {
                NarrowedWeights, RepeatedWork, HostWait, UnusedLibrary, SkippedLibrary, Recomputation>
       fact;
 };
+
+/// All plans that are copies of this one.
+Remark::Plans plans_of(const Plan& plan);
 
 }  // namespace gcg

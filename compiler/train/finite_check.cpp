@@ -66,6 +66,7 @@ class FiniteCheck {
     return w
         .results(op("Fail", "gart"), {w.of(loss)},
                  {{"message", message},
+                  {"passes", int64_t{1}},  // the result is the loss
                   {"dtypes", std::vector<int64_t>{dtype}},
                   {"ranks", std::vector<int64_t>{0}},
                   {"extents", std::vector<std::string>()}},
