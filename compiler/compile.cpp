@@ -97,7 +97,8 @@ class Compilation {
     for (Graph& other : more_) {
       const std::vector<Shape> declared = input_shapes(other);
       if (!run_passes(other, model_passes(), nullptr, options_.passes)) return false;
-      if (!plan_entry(other, targets_of_whole(other, targets_), sets(settled_since(declared, other)))) return false;
+      const std::vector<SymbolValues> own = sets_of(other, sets(settled_since(declared, other)));
+      if (!plan_entry(other, targets_of_whole(other, targets_), own)) return false;
     }
     check_shared_states(entries_);
     if (fleet_ && !plan_parts(std::move(kept))) return false;
