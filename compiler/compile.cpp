@@ -10,6 +10,7 @@
 #include "compiler/best_parts.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/kernel/kernel_progress.h"
+#include "compiler/mode_rules.h"
 #include "compiler/open_model.h"
 #include "compiler/ops/infer.h"
 #include "compiler/partition/implied_fleet.h"
@@ -24,9 +25,9 @@
 #include "compiler/plan/frozen_steps.h"
 #include "compiler/plan/make_plan.h"
 #include "compiler/plan/overlap_launches.h"
-#include "compiler/plan/parallel_modes.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/print_plan.h"
+#include "compiler/plan/recompute.h"
 #include "compiler/plan/select_code.h"
 #include "compiler/plan/shape_sets.h"
 #include "compiler/plan/streams.h"
@@ -39,7 +40,6 @@
 #include "compiler/report/repeated_work.h"
 #include "compiler/requested_targets.h"
 #include "compiler/support/error.h"
-#include "compiler/train/training_entries.h"
 #include "compiler/weights/load_time_packing.h"
 
 namespace gcg {
@@ -59,9 +59,10 @@ void bind_parameters(Graph& graph, const std::map<std::string, TensorRef>& param
 /// One compilation, stage by stage.
 class Compilation {
  public:
-  Compilation(Graph graph, std::vector<Graph> more, const CompileOptions& options)
+  Compilation(Graph graph, std::vector<Graph> more, std::vector<ModeRule> rules, const CompileOptions& options)
       : options_(options),
         more_(std::move(more)),
+        rules_(std::move(rules)),
         graph_(inferred(with_states(std::move(graph)))),
         targets_(targets_of(options.targets, options.precision, options.decisions, graph_)),
         whole_targets_(targets_of_whole(graph_, targets_)),
@@ -70,10 +71,12 @@ class Compilation {
         requests_(fleet_ ? NodeRequests(graph_, *fleet_, cut_) : NodeRequests()),
         remarks_(idle_options(options.libraries, options.precision, targets_)) {
     check_interface(graph_, options.labels);
-    for (const Graph& other : more_) check_interface(other, {});
     check_states(graph_);
-    for (const Graph& other : more_) check_states(other);
-    check_names();
+    for (const Graph& other : more_) {
+      check_interface(other, {});
+      check_states(other);
+    }
+    check_entry_names(graph_, more_);
     if (fleet_) check_targets(*fleet_, targets_);
     if (options.fleet)
       for (IdlePattern& p : idle_patterns(*options.fleet))
@@ -94,7 +97,8 @@ class Compilation {
     for (Graph& other : more_) {
       const std::vector<Shape> declared = input_shapes(other);
       if (!run_passes(other, model_passes(), nullptr, options_.passes)) return false;
-      if (!plan_entry(other, targets_of_whole(other, targets_), sets(settled_since(declared, other)))) return false;
+      const std::vector<SymbolValues> own = sets_of(other, sets(settled_since(declared, other)));
+      if (!plan_entry(other, targets_of_whole(other, targets_), own)) return false;
     }
     check_shared_states(entries_);
     if (fleet_ && !plan_parts(std::move(kept))) return false;
@@ -110,9 +114,11 @@ class Compilation {
       if (p.is_load_time_packing) continue;  // a relayout at load gains nothing from streams
       if (traits_of(p.device).has_streams) {
         assign_streams(p);
+        if (options_.memory_limit) drop_large_streams(p, *options_.memory_limit);
         overlap_launches(p);
       } else {
-        choose_parallel_modes(p, options_.memory_limit);
+        const auto entry = static_cast<size_t>(p.entry_point);
+        choose_parallel_modes(p, options_.memory_limit, entry < rules_.size() ? rules_[entry] : ModeRule::costs);
       }
     }
     work.check(plans_);
@@ -166,12 +172,6 @@ class Compilation {
     pair_states(graphs, options_.states, options_.state_capacity);
     for (Graph& other : more_) infer_graph(other);
     return graph;
-  }
-
-  void check_names() const {
-    std::set<std::string> names = {graph_.name};
-    for (const Graph& other : more_)
-      if (!names.insert(other.name).second) fail("two entry points are called '", other.name, "'");
   }
 
   Graph inferred(Graph graph) const {
@@ -304,8 +304,8 @@ class Compilation {
     if (traits.has_libraries && options_.libraries.binder) calls.emplace(shared, targets_, options_.libraries);
     if (!is_part) remark_on(specialised, shared, calls);
     if (options_.memory_limit) {  // reports an arena that is too large before code generation
-      Plan alone = shared;
-      plan_memory(alone, options_.memory_limit);
+      auto effect = fit_memory(shared, specialised, *options_.memory_limit, machine_of(device));
+      if (effect) remarks_.push_back({plans_of(shared), std::move(*effect)});
     }
     for (size_t t = 0; t < targets_.size(); ++t) {
       const bool wanted =
@@ -321,9 +321,7 @@ class Compilation {
 
   /// Records the diagnostics for all plans that are copies of `shared`, the plan of `graph`.
   void remark_on(const Graph& graph, const Plan& shared, const std::optional<LibraryCalls>& calls) {
-    const auto say = [&](auto fact) {
-      remarks_.push_back({Remark::Plans{shared.device, shared.fixed}, std::move(fact)});
-    };
+    const auto say = [&](auto fact) { remarks_.push_back({plans_of(shared), std::move(fact)}); };
     for (RepeatedWork& work : repeated_work(graph, shared.device)) say(std::move(work));
     if (!traits_of(shared.device).has_streams) {
       if (options_.precision != Precision::fp32) say(narrowed_weights(graph));
@@ -356,6 +354,7 @@ class Compilation {
 
   const CompileOptions& options_;
   std::vector<Graph> more_;
+  const std::vector<ModeRule> rules_;  // by entry point that is a model
   Graph graph_;
   SymbolValues settled_;  // the input extents of graph_ that settle-extents found
   const std::vector<Target> targets_;
@@ -377,23 +376,24 @@ class Compilation {
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options,
                       const Backends& backends, std::vector<NamedGraph> more) {
   std::vector<Graph> others;
-  std::vector<Remark> remarks;
+  std::optional<TrainedParameters> trained;
   if (options.train) {
     TrainingEntries entries =
         make_training_entries(std::move(graph), options.train->parameters, options.train->options);
     graph = std::move(entries.infer);
-    others.push_back(std::move(entries.train));
-    others.push_back(std::move(entries.evaluate));
-    remarks.push_back({{}, std::move(entries.report)});
+    others = entries.take_others();
+    trained = std::move(entries.report);
   }
   for (NamedGraph& named : more) {
     others.push_back(std::move(named.graph));
     others.back().name = std::move(named.name);
   }
-  Compilation compilation(std::move(graph), std::move(others), options);
+  std::vector<ModeRule> rules =
+      mode_rules(graph, others, options.train ? &options.train->options : nullptr, trained ? &*trained : nullptr);
+  Compilation compilation(std::move(graph), std::move(others), std::move(rules), options);
   if (!compilation.run(backends)) return {};
   CompileResult result = compilation.result(source_hash);
-  result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
+  if (trained) result.remarks.insert(result.remarks.begin(), {{}, std::move(*trained)});
   return result;
 }
 

@@ -112,10 +112,15 @@ class BranchInference {
   Graph& outermost_;
 };
 
-void check_names(const Graph& graph, const SymbolValues& fixed) {
+std::set<std::string> open_extents(const Graph& graph) {
   std::set<std::string> known;
   for (ValueId in : graph.inputs)
     for (const Dim& d : *graph.value(in).shape) known.merge(d.symbols());
+  return known;
+}
+
+void check_names(const Graph& graph, const SymbolValues& fixed) {
+  const std::set<std::string> known = open_extents(graph);
   for (const auto& [name, value] : fixed) {
     if (value < 0) fail("--dim ", name, "=", value, ": an extent cannot be negative");
     if (known.count(name)) continue;
@@ -146,6 +151,16 @@ Graph specialise(const Graph& graph, const SymbolValues& fixed) {
   BranchInference(out).run(out);
   restore_facts(out, facts);
   return out;
+}
+
+std::vector<SymbolValues> sets_of(const Graph& graph, std::vector<SymbolValues> sets) {
+  const std::set<std::string> known = open_extents(graph);
+  for (SymbolValues& set : sets) std::erase_if(set, [&](const auto& value) { return known.count(value.first) == 0; });
+  std::vector<SymbolValues> kept;
+  for (size_t i = 0; i < sets.size(); ++i)
+    if (std::find(sets.begin() + static_cast<std::ptrdiff_t>(i) + 1, sets.end(), sets[i]) == sets.end())
+      kept.push_back(sets[i]);
+  return kept;
 }
 
 }  // namespace gcg

@@ -49,6 +49,12 @@ void ConditionalGraph::update(const GraphContext& c) {
   built_ = true;
 }
 
+std::vector<const void*> ConditionalGraph::places_of(const GraphContext& c) const {
+  std::vector<const void*> places;
+  for (const uint32_t index : plan_.io_buffers) places.push_back(c.bound.address(index));
+  return places;
+}
+
 void ConditionalGraph::launch(CUstream stream) const {
   graph_.launch(stream, plan_, 0, static_cast<uint32_t>(plan_.steps.size()));
 }
@@ -58,6 +64,7 @@ void ConditionalGraph::build(const GraphContext& c) {
   nodes_.clear();
   const CUgraph graph = graph_.begin();
   copies_.note(c, true, true);
+  places_ = places_of(c);
   const Nodes inputs = nodes_.add_inputs(graph, c);
   // Later nodes come after all inputs. This includes nodes inside conditionals, which cannot name inputs as
   // dependencies.
