@@ -30,8 +30,9 @@ class LoopKernelEmitter {
   LoopKernelEmitter(FunctionBuilder& f, const LoopPlan& plan) : f_(f), ir_(f.ir()), exprs_(f), plan_(plan) {}
 
   void emit() {
-    for_each_point(f_, plan_.outer, plan_.points_per_task, point_,
-                   [&] { plan_.columns.id >= 0 ? emit_columns() : emit_stages(); });
+    const auto emit_point = [&] { plan_.columns.id >= 0 ? emit_columns() : emit_stages(); };
+    const auto walk = plan_.by_runs ? for_each_point_by_runs : for_each_point;
+    walk(f_, plan_.outer, plan_.points_per_task, point_, emit_point);
   }
 
  private:
@@ -174,7 +175,8 @@ class LoopKernelEmitter {
 };
 
 std::string describe(const LoopPlan& plan) {
-  std::string text = concat("points ", plan.points.str());
+  std::string text =
+      concat("points ", plan.points.str(), plan.by_runs ? concat(" by runs of ", plan.outer.back().extent.str()) : "");
   if (plan.columns.id >= 0) text += concat(" of ", plan.columns_together, " columns");
   for (const StagePlan& stage : plan.stages)
     text += concat(stage.stage.kind == Stage::Kind::store ? ", store " : ", reduce ",

@@ -10,7 +10,9 @@
 namespace gcg::cpu {
 
 /// Runs `body` for the points of the function's tasks, `per_task` points each, in row-major order of `outer`; sets
-/// their coordinates in `point`.
+/// their coordinates in `point`. by_runs: in a loop over runs along the last axis, and an inner loop over each run.
+void for_each_point_by_runs(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
+                            const std::function<void()>& body);
 void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
                     const std::function<void()>& body);
 
