@@ -1,6 +1,9 @@
 // Fixes symbols, to make the graph of a static plan.
 #pragma once
 
+#include <map>
+#include <string>
+
 #include "compiler/ir/graph.h"
 
 namespace gcg {
@@ -9,5 +12,8 @@ namespace gcg {
 /// of the model, and lists the extents. Also fails if a value is negative, or if the values violate the model's
 /// constraints.
 Graph specialise(const Graph& graph, const SymbolValues& fixed);
+
+/// Replaces symbols in all types, facts and subgraphs, without inference.
+void substitute_symbols(Graph& graph, const std::map<std::string, Dim>& replacements);
 
 }  // namespace gcg
