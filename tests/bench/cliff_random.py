@@ -53,8 +53,7 @@ def activation(d, label):
 def binary(d, label):
     kind, op = d.pick("f32", "f64", "i64", "i32"), d.pick("Add", "Sub", "Mul", "Max", "Min", "Div", "Less", "Equal")
     shape = d.shape(d.whole(2, 4))
-    other = [e if d.whole(0, 2) else 1 for e in shape]
-    b = d.array(other, kind, positive=True)
+    b = d.array(shape[d.pick(0, 0, 1):], kind, positive=True)  # extents of 1 do not broadcast if only a run knows them
     d.add(label, op, {"a": d.array(shape, kind), "b": b + b.dtype.type(1)}, out=TensorProto.BOOL if op in ("Less", "Equal") else onnx_type(kind))
 
 
@@ -136,8 +135,7 @@ def gathered(d, label):
 
 def selected(d, label):
     shape = d.shape(d.whole(2, 3))
-    other = [e if d.whole(0, 2) else 1 for e in shape]
-    d.add(label, "Where", {"c": d.ints(0, 2, *shape).astype(bool), "x": d.array(shape), "y": d.array(other)})
+    d.add(label, "Where", {"c": d.ints(0, 2, *shape).astype(bool), "x": d.array(shape), "y": d.array(shape[d.pick(0, 1):])})
 
 
 def converted(d, label):

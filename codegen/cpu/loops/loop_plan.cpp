@@ -13,6 +13,7 @@
 #include "codegen/cpu/loops/axis_phases.h"
 #include "codegen/cpu/loops/lane_cost.h"
 #include "codegen/cpu/loops/point_work.h"
+#include "codegen/cpu/loops/row_runs.h"
 #include "codegen/cpu/loops/split_lines.h"
 #include "codegen/cpu/loops/tile_plan.h"
 #include "compiler/kernel/access_analysis.h"
@@ -269,14 +270,6 @@ Dim stage_work(const StagePlan& plan) {
   return plan.lane.id < 0 ? sum : sum * plan.lane.extent;
 }
 
-/// Puts an axis of many points last, if there is one.
-void choose_runs(std::vector<Axis>& outer) {
-  constexpr int64_t kShortRun = 8;
-  const auto is_short = [](const Axis& a) { return a.extent.is_constant() && a.extent.constant() < kShortRun; };
-  const auto last = std::find_if_not(outer.rbegin(), outer.rend(), is_short);
-  if (last != outer.rend()) std::rotate(last.base() - 1, last.base(), outer.end());
-}
-
 /// Plans a single store. All its axes are parallel, so every axis except the vector axis becomes part of the points.
 void plan_single_store(const CpuTarget& target, const Kernel& kernel, const LoopKernel& loop,
                        const std::set<int>& rising, LoopPlan& plan) {
@@ -303,9 +296,10 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
              !(lane.extent.is_constant() && lane.extent.constant() <= 2 * block)) {
     plan.row_block = block;
     plan.block = {fresh_axis_id(loop), ceil_div(lane.extent, Dim(block))};
-    plan.by_runs = !stage_plan.shared && !lane.extent.is_constant() && !plan.outer.empty();
-    if (plan.by_runs) choose_runs(plan.outer);
+    plan.by_runs = runs_along(stage_plan, plan.outer);
     plan.outer.insert(plan.by_runs ? plan.outer.begin() : plan.outer.end(), plan.block);
+  } else {
+    plan.by_runs = runs_along(stage_plan, plan.outer);
   }
   plan.stages.push_back(std::move(stage_plan));
 }

@@ -25,8 +25,8 @@ PointRange points_of_tasks(FunctionBuilder& f, const std::vector<Axis>& outer, c
 
 }  // namespace
 
-void for_each_point_by_runs(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
-                            const std::function<void()>& body) {
+void for_each_run(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
+                  const std::function<void(const EmitPoints& points)>& each_run) {
   llvm::IRBuilder<>& ir = f.ir();
   const auto [begin, end] = points_of_tasks(f, outer, per_task);
   const Axis inner = outer.back();
@@ -39,9 +39,11 @@ void for_each_point_by_runs(FunctionBuilder& f, const std::vector<Axis>& outer, 
     Value* start = ir.CreateMul(run, length);
     Value* low = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, ir.CreateSub(begin, start), f.i64(0));
     Value* high = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.CreateSub(end, start), length);
-    f.for_loop(low, high, f.i64(1), [&](Value* i) {
-      point.axes[inner.id] = i;
-      body();
+    each_run([&](const std::function<void()>& body) {
+      f.for_loop(low, high, f.i64(1), [&](Value* i) {
+        point.axes[inner.id] = i;
+        body();
+      });
     });
     return next_coordinates(f, others, at);
   });
