@@ -11,7 +11,6 @@
 #include "compiler/plan/find_unsupported.h"
 #include "compiler/plan/plan_maker.h"
 #include "compiler/plan/rounded_constant.h"
-#include "compiler/plan/unify_extents.h"
 #include "compiler/plan/waits.h"
 #include "compiler/support/error.h"
 
@@ -274,8 +273,7 @@ Step PlanMaker::launch(const LoweredGroup& lowered, std::vector<BufferId> operan
 }
 
 Plan make_plan(const Graph& model, DeviceClass device) {
-  Graph graph = bind_extents(model);
-  unify_extents(graph);
+  const Graph graph = bind_extents(model);
   std::vector<UnsupportedNode> unsupported = find_unsupported(graph);
   if (!unsupported.empty()) throw UnsupportedModel(std::move(unsupported));
   Plan plan = PlanMaker(device).run(graph);

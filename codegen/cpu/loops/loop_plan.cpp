@@ -291,15 +291,16 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   if (!stage_plan.transposed.empty()) {
     plan.block = {fresh_axis_id(loop), ceil_div(stage_plan.tile_row.extent, Dim(stage_plan.native))};
     plan.outer.push_back(plan.block);
-  } else if (const int64_t block = stage_plan.shared ? kSharedBlock : kRowBlock;
-             lane.id >= 0 && !stage_plan.interior &&
-             !(lane.extent.is_constant() && lane.extent.constant() <= 2 * block)) {
+    plan.stages.push_back(std::move(stage_plan));
+    return;
+  }
+  plan.by_runs = !stage_plan.interior && !stage_plan.shared &&
+                 runs_along(stage_plan.stage, lane, stage_plan.minor.id >= 0, plan.outer);
+  if (const int64_t block = stage_plan.shared ? kSharedBlock : kRowBlock;
+      lane.id >= 0 && !stage_plan.interior && !(lane.extent.is_constant() && lane.extent.constant() <= 2 * block)) {
     plan.row_block = block;
     plan.block = {fresh_axis_id(loop), ceil_div(lane.extent, Dim(block))};
-    plan.by_runs = runs_along(stage_plan, plan.outer);
     plan.outer.insert(plan.by_runs ? plan.outer.begin() : plan.outer.end(), plan.block);
-  } else {
-    plan.by_runs = runs_along(stage_plan, plan.outer);
   }
   plan.stages.push_back(std::move(stage_plan));
 }

@@ -6,15 +6,14 @@
 
 namespace gcg::cpu {
 
-bool runs_along(const StagePlan& store, std::vector<Axis>& outer) {
+bool runs_along(const Stage& store, const Axis& lane, bool interleaves, std::vector<Axis>& outer) {
   constexpr int64_t kShortRow = 128;  // bytes
   constexpr int64_t kShortRun = 8;    // points
   constexpr size_t kFewAxes = 3;      // with fewer axes, the addresses of a row of known length cost little
-  const Axis& lane = store.lane;
-  if (lane.id < 0 || outer.empty() || store.interior || store.shared || !store.transposed.empty()) return false;
+  if (lane.id < 0 || outer.empty()) return false;
   if (lane.extent.is_constant()) {
-    const int64_t bytes = lane.extent.constant() * lane_bytes(store.stage);
-    if (bytes > kShortRow || store.minor.id >= 0 || outer.size() < kFewAxes) return false;
+    const int64_t bytes = lane.extent.constant() * lane_bytes(store);
+    if (bytes > kShortRow || interleaves || outer.size() < kFewAxes) return false;
   }
   const auto is_short = [](const Axis& a) { return a.extent.is_constant() && a.extent.constant() < kShortRun; };
   const auto last = std::find_if_not(outer.rbegin(), outer.rend(), is_short);

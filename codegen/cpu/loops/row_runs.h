@@ -3,12 +3,13 @@
 
 #include <vector>
 
-#include "codegen/cpu/loops/loop_plan.h"
+#include "compiler/kernel/kernel.h"
 
 namespace gcg::cpu {
 
 /// True if the rows are, or may be, so short that the addresses of all axes of `outer` take longer than the elements.
-/// Then an axis of many points is put last, along which the runs lie.
-bool runs_along(const StagePlan& store, std::vector<Axis>& outer);
+/// Then an axis of many points is put last, along which the runs lie. `interleaves`: the store has elements between
+/// those of its vector axis `lane`.
+bool runs_along(const Stage& store, const Axis& lane, bool interleaves, std::vector<Axis>& outer);
 
 }  // namespace gcg::cpu

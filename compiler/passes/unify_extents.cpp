@@ -1,4 +1,4 @@
-#include "compiler/plan/unify_extents.h"
+#include "compiler/passes/unify_extents.h"
 
 #include <map>
 #include <string>
@@ -20,7 +20,7 @@ std::map<std::string, size_t> input_symbols(const Graph& graph) {
 
 }  // namespace
 
-void unify_extents(Graph& graph) {
+bool unify_extents(Graph& graph) {
   const std::map<std::string, size_t> order = input_symbols(graph);
   std::map<std::string, Dim> first_of;
   const auto first = [&](std::string name) {
@@ -36,11 +36,11 @@ void unify_extents(Graph& graph) {
     if (order.at(other) < order.at(kept)) std::swap(kept, other);
     first_of.emplace(other, Dim::symbol(kept));
   }
-  if (first_of.empty()) return;
+  if (first_of.empty()) return false;
   for (auto& [name, dim] : first_of) dim = Dim::symbol(first(name));
-  const std::vector<DimConstraint> facts = graph.constraints;
   substitute_symbols(graph, first_of);
-  graph.constraints = facts;
+  std::erase_if(graph.constraints, [](const DimConstraint& fact) { return fact.a == fact.b; });
+  return true;
 }
 
 }  // namespace gcg
