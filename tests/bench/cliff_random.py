@@ -140,7 +140,7 @@ def selected(d, label):
 
 def converted(d, label):
     source, target = d.pick(*TYPES), d.pick(*TYPES)
-    d.add(label, "Cast", {"x": d.array(d.shape(2), source)}, to=onnx_type(target), out=onnx_type(target))
+    d.add(label, "Cast", {"x": d.array(d.shape(2), source, positive=True)}, to=onnx_type(target), out=onnx_type(target))
 
 
 def product(d, label):
