@@ -62,8 +62,8 @@ struct MatrixView {
   Dim column_stride;               // A: along k; B: along n
 };
 
-/// C[batch..., m, n] = epilogue(sum over k of A[batch..., m, k] * B[batch..., k, n]), in f32, or in i32 for u8 A and i8
-/// B in VNNI groups (kVnniGroup).
+/// C[batch..., m, n] = epilogue(sum over k of A[batch..., m, k] * B[batch..., k, n]), in f32, in f64 for f64 A and B,
+/// or in i32 for u8 A and i8 B in VNNI groups (kVnniGroup).
 struct MatMulKernel {
   std::vector<Axis> batch;
   Axis m, n, k;

@@ -23,7 +23,9 @@ void substitute_text(Node& node, const Replacements& replacements) {
   }
 }
 
-void substitute(Graph& graph, const Replacements& replacements) {
+}  // namespace
+
+void substitute_symbols(Graph& graph, const std::map<std::string, Dim>& replacements) {
   for (int64_t i = 0; i < graph.value_count(); ++i) {
     Value& v = graph.value(ValueId(i));
     if (v.shape)
@@ -37,9 +39,11 @@ void substitute(Graph& graph, const Replacements& replacements) {
   }
   for (NodeId id : graph.order()) {
     substitute_text(graph.node(id), replacements);
-    for (auto& body : graph.node(id).bodies) substitute(*body, replacements);
+    for (auto& body : graph.node(id).bodies) substitute_symbols(*body, replacements);
   }
 }
+
+namespace {
 
 /// By subgraph: the constraints that it assumes.
 using BodyFacts = std::map<const Graph*, std::vector<DimConstraint>>;
@@ -139,7 +143,7 @@ Graph specialise(const Graph& graph, const SymbolValues& fixed) {
   if (fixed.empty()) return out;
   Replacements replacements;
   for (const auto& [name, value] : fixed) replacements[name] = Dim(value);
-  substitute(out, replacements);
+  substitute_symbols(out, replacements);
   for (const DimConstraint& c : graph.constraints) {
     const Dim a = c.a.substitute(replacements), b = c.b.substitute(replacements);
     if (a.is_constant() && b.is_constant() && !(a == b))

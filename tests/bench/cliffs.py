@@ -2,14 +2,15 @@
 """Finds cliffs: tests every distinct node of real graphs, and of a table, as a one-node model against onnxruntime.
 
   cliffs.py [--zoo NAME,..] [--forms f32,f16,qdq,qoperator,dynamic] [--no-table] [--only PATTERN] [--skip PATTERN] [--sample N]
-            [--budget S] [--made FOLDER] [--json F] [--results F] [--extents leading,open,late]
+            [--budget S] [--made FOLDER] [--json F] [--results F] [--extents leading,open,late] [--random N --seed S]
 
 The whole zoo takes hours. With --json an interrupted run (by --budget or otherwise) continues; --made keeps the models.
 
 Each row's model is compiled with its dims open and with its dims fixed. Both run in turns with onnxruntime in one
 process, on 1 thread: once if ours is twice as fast, more often if it seems slower. The ratio is onnxruntime's time over
 ours; the worse of the two ratios counts. --extents: rows of the table have their leading extent open ("table/"), every
-extent open ("open/"), or run-bound extents ("late/").
+extent open ("open/"), or run-bound extents ("late/"). --random replaces the table by rows of random operators and
+shapes; each row has one of these forms.
 These fail: a wrong result, a refusal, a diagnostic that a kernel does more work than its nodes, and a row over 20 us
 under 0.8x. The end of the output lists the rows under 1x, worst first, with the time that they cost, their share of all
 rows, and ratios by operator.
@@ -34,6 +35,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "models"), os.path.join(ROOT, "tools", "python")]
 
+import cliff_random
 import cliff_table
 from apart import run_apart
 from model_check import TOLERANCE, relative_error, tool
@@ -116,11 +118,19 @@ def zoo_rows(patterns, forms, folder, keep):
             os.remove(path)
 
 
+FORMS = {"leading": lambda row: row, "open": all_open, "late": found_late}
+
+
 def table_rows(extents):
     """The table's rows in each of these forms."""
-    forms = {"leading": lambda row: row, "open": all_open, "late": found_late}
     for name in extents:
-        yield from map(forms[name], cliff_table.rows())
+        yield from map(FORMS[name], cliff_table.rows())
+
+
+def random_rows(extents, seed, count):
+    """Random rows, each in one of these forms in turn."""
+    for number, row in enumerate(cliff_random.rows(seed, count)):
+        yield FORMS[extents[number % len(extents)]](row)
 
 
 # ---------------------------------------------------------------- one row
@@ -294,6 +304,8 @@ def main():
     p.add_argument("--forms", default="f32,f16,qdq,qoperator,dynamic")
     p.add_argument("--no-table", action="store_true")
     p.add_argument("--extents", default="leading,open,late", help="forms of the table's rows")
+    p.add_argument("--random", type=int, default=0, help="this many random rows instead of the table")
+    p.add_argument("--seed", type=int, default=0, help="seed of the random rows")
     p.add_argument("--only", default="*", help="patterns of row names, by commas: '*Conv*'")
     p.add_argument("--skip", default="", help="patterns of row names that are left out")
     p.add_argument("--sample", type=int, help="only every so many-th row")
@@ -306,7 +318,9 @@ def main():
     failures, number, saved = 0, 0, 0
     work = a.made or tempfile.mkdtemp(prefix="gcc-graph-cliffs-")
     end = time.monotonic() + a.budget
-    sources = [] if a.no_table else [table_rows(a.extents.split(","))]
+    extents = a.extents.split(",")
+    table = random_rows(extents, a.seed, a.random) if a.random else table_rows(extents)
+    sources = [] if a.no_table else [table]
     sources.append(zoo_rows([s for s in a.zoo.split(",") if s], a.forms.split(","), work, a.made is not None))
     chosen = {}
     for row in (r for source in sources for r in source):

@@ -101,7 +101,7 @@ class MatMulEmitter {
     return f_.element_address(base, plan_.panel_type(), offset);
   }
   llvm::Value* word_address(llvm::Value* base, llvm::Value* offset) {
-    return f_.element_address(base, DType::i32, offset);
+    return f_.element_address(base, plan_.word(), offset);
   }
   llvm::Value* scratch_after_sums() { return word_address(f_.scratch(), f_.i64(plan_.sums())); }
   /// The distance in A from one k step to the next, in elements.
@@ -314,6 +314,7 @@ class MatMulEmitter {
         emit_strided_panel(f_, plan_, matmul_.b, matmul_.k.extent, address(matmul_.b, g), g.column, g.columns,
                            plan_.copies() ? scratch_after_sums() : nullptr, tiles_);
     tile.b = panel.words;
+    tile.right = plan_.number();
     tile.b_row_stride = panel.row_stride;
   }
 

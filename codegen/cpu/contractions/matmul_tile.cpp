@@ -80,7 +80,7 @@ class RowTileEmitter {
     if (tile_.state) return call_tiles(column, width, prefetch);
     ir.CreateCall(micro_kernel(shape, f_),
                   {tile_.a, f_.element_address(tile_.b, tile_.right, column), tile_.k,
-                   f_.element_address(tile_.sums, DType::f32, column), prefetch, tile_.prefetch_lines,
+                   f_.element_address(tile_.sums, plan_.number(), column), prefetch, tile_.prefetch_lines,
                    tile_.prefetch_mask, tile_.a_row_stride, tile_.a_column_stride, tile_.b_row_stride, tail});
   }
 
