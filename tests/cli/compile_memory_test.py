@@ -2,6 +2,7 @@
 """The peak memory of compile, and the size of its file, for language models whose embedding table also computes the logits."""
 import os
 import subprocess
+import sys
 import unittest
 
 import numpy as np
@@ -13,6 +14,14 @@ import gart
 from cli_case import TOOL, CliCase
 
 WIDTH, INNER = 512, 2048
+# Prints the peak of the command that follows, in kB. A child counts the memory of the process that started it, so that
+# process must be small.
+MEASURE = """import os, sys
+out = os.dup(1)
+os.dup2(2, 1)
+_, status, usage = os.wait4(os.spawnv(os.P_NOWAIT, sys.argv[1], sys.argv[1:]), 0)
+os.write(out, str(usage.ru_maxrss).encode())
+sys.exit(os.waitstatus_to_exitcode(status))"""
 
 
 class CompileMemory(CliCase):
@@ -28,7 +37,7 @@ class CompileMemory(CliCase):
                 size = int(np.prod(shape)) * np.dtype(dtype).itemsize
                 for field, text in (("location", name + ".bin"), ("offset", end), ("length", size)):
                     tensor.external_data.add(key=field, value=str(text))
-                data.write((random.standard_normal(shape, np.float32) / np.sqrt(shape[0])).astype(dtype).tobytes())
+                data.write(((random.random(shape, np.float32) - np.float32(0.5)) / np.float32(np.sqrt(shape[0]))).astype(dtype).tobytes())
                 weights.append(tensor)
                 end += size
                 return key
@@ -46,23 +55,20 @@ class CompileMemory(CliCase):
 
     def compiled(self, name, *options):
         """Compiles NAME.onnx. Returns the peak memory in bytes."""
-        child = subprocess.Popen([TOOL, "compile", name + ".onnx", "-o", name + ".gart", "--target", "x86-64-v3", *options], cwd=self.folder,
-                                 stdout=subprocess.DEVNULL)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        self.assertEqual(child.returncode, 0)
-        return usage.ru_maxrss << 10
+        command = [TOOL, "compile", name + ".onnx", "-o", name + ".gart", "--target", "x86-64-v3", *options]
+        done = subprocess.run([sys.executable, "-c", MEASURE, *command], cwd=self.folder, capture_output=True, text=True, check=True)
+        return int(done.stdout) << 10
 
     def test_peak_and_size(self):
         least = self.compiled("model")
-        for dtype, words, layers in ((np.float32, 70_000, 28), (np.float16, 140_000, 56)):
+        for dtype, words, layers in ((np.float32, 70_000, 16), (np.float16, 140_000, 32)):
             with self.subTest(dtype=dtype.__name__):
                 size = self.decoder("large", dtype, words, layers)
                 self.assertGreater(size, 256 << 20)
                 peak = self.compiled("large")
                 if not os.environ.get("GCC_GRAPH_SANITIZE"):
                     self.assertLess(peak, least + 3 * size, f"{peak >> 20} MB for a model of {size >> 20} MB")
-                self.assertLess(os.path.getsize(self.path("large.gart")), 1.01 * size)
+                self.assertLess(os.path.getsize(self.path("large.gart")), 1.02 * size)
 
     def test_a_table_that_is_also_a_factor_is_stored_once(self):
         for dtype, error in ((np.float32, 1e-5), (np.float16, 4e-3)):
@@ -79,7 +85,7 @@ class CompileMemory(CliCase):
     def test_a_row_that_is_not_there(self):
         self.decoder("small", np.float32, 5000, 1)
         self.compiled("small")
-        with self.assertRaisesRegex(gart.Error, "5000"):
+        with self.assertRaisesRegex(gart.GartError, "5000"):
             gart.load(self.path("small.gart")).run({"ids": np.array([5000])})
 
 
