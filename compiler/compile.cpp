@@ -8,6 +8,8 @@
 #include "compiler/artifact/file_texts.h"
 #include "compiler/artifact/verify_own.h"
 #include "compiler/best_parts.h"
+#include "compiler/bound_parameters.h"
+#include "compiler/ir/deferred.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/kernel/kernel_progress.h"
 #include "compiler/mode_rules.h"
@@ -44,17 +46,6 @@
 
 namespace gcg {
 namespace {
-
-/// Turns the inputs with these names into constants. Inputs that are states come last, so their positions move down.
-void bind_parameters(Graph& graph, const std::map<std::string, TensorRef>& parameters) {
-  const size_t bound = std::erase_if(graph.inputs, [&](ValueId input) {
-    const auto it = parameters.find(graph.value(input).name);
-    if (it == parameters.end()) return false;
-    graph.value(input).constant = it->second;
-    return true;
-  });
-  for (State& state : graph.states) state.input -= bound;
-}
 
 /// One compilation, stage by stage.
 class Compilation {
@@ -136,6 +127,8 @@ class Compilation {
 
   CompileResult result(const std::string& source_hash) {
     stage("artifact");
+    free_unshared_constants(graph_);  // plans hold the constants that the file needs
+    for (Graph& other : more_) free_unshared_constants(other);
     WeightsSection weights = place_weights(plans_, packing_sources_);
     for (const Graph* entry : entries_)
       for (const State& state : entry->states)

@@ -63,10 +63,18 @@ class Product {
     r_.replace(n_.outputs[0], y);
     // Removes the replaced nodes before constants are folded: folding them would take as much memory as f32 weights.
     for (NodeId id : replaced_) r_.erase_if_dead(id);
+    free_source();
     return true;
   }
 
  private:
+  /// Frees the model's integers if nothing else reads them, before the next product is copied.
+  void free_source() {
+    if (r_.is_read(source_)) return;
+    kept_.erase(weights_.tensor);
+    r_.graph.value(source_).constant.reset();
+  }
+
   /// True if the node computes nothing but the product and its bias.
   bool is_simple() const {
     return n_.int_attribute("transA", 0) == 0 && n_.float_attribute("alpha", 1) == 1 &&
@@ -95,6 +103,7 @@ class Product {
     by_transposed_ = block > 0 && axis != (transposed_ ? 1 : 0) && kept_.count(q) != 0;
     if (by_transposed_) transposed_ = !transposed_;
     form_ = *signed_form(q->dtype());
+    source_ = d->inputs[0];
     name_ = r_.value(d->inputs[0]).name;
     weights_ = lines(*q);
     n_columns_ = q->shape()[transposed_ ? 0 : 1];
@@ -164,6 +173,7 @@ class Product {
   bool by_transposed_ = false;    // the product's matrix is the transpose of the one that is described here
   std::vector<NodeId> replaced_;  // the product and the nodes that dequantise its factor
   std::string name_;
+  ValueId source_;           // the model's integers
   bool transposed_ = false;  // [N, K] in memory
   int64_t n_columns_ = 0, k_ = 0, block_ = 0;
   Signed form_;

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "compiler/ir/deferred.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/node_builder.h"
@@ -212,7 +213,7 @@ std::set<const Tensor*> plan_load_time_packing(std::vector<Plan>& plans) {
   for (const TensorRef& wanted : constants_of(plans, true)) {
     const TensorRef source = stored.source_for(wanted);
     if (!source) continue;
-    if (same_bytes(*wanted, *source)) {
+    if (same_elements(*wanted, *source)) {
       same.emplace_back(wanted.get(), source.get());
       continue;
     }
