@@ -10,6 +10,7 @@
 #include "runtime/fleet/fleet.h"
 #include "runtime/fleet/program_engine.h"
 #include "runtime/fleet/without_device.h"
+#include "runtime/trust.h"
 
 namespace gart::fleet {
 namespace {
@@ -22,9 +23,10 @@ class ProgramEngines final : public Engines {
   explicit ProgramEngines(const LoadOptions& options)
       : options_(options), custom_ops_(options.custom_ops.begin(), options.custom_ops.end()) {}
 
-  /// Verifies the file and its assembly. `mapping`: empty if the caller owns `bytes`.
-  Assembly read(Mapping mapping, std::span<const uint8_t> bytes) {
+  /// Verifies the file and its assembly. `bytes` are in `mapping`, in `copy`, or in the caller's memory.
+  Assembly read(Mapping mapping, Block copy, std::span<const uint8_t> bytes) {
     file_ = std::move(mapping);
+    copy_ = std::move(copy);
     if (!is_aligned(bytes.data())) bytes = copied(bytes);
     Status status = read_artifact(bytes, artifact_, {options_.verify, 1});
     if (status.ok()) status = verify_artifact(artifact_);
@@ -168,11 +170,11 @@ RequestedPlaces places_of(const Assembly& assembly, const LoadOptions& options) 
   return places;
 }
 
-Program open_program(Mapping mapping, std::span<const uint8_t> bytes, const LoadOptions& options) {
+Program open_program(Mapping mapping, Block copy, std::span<const uint8_t> bytes, const LoadOptions& options) {
   if (options.requests < 0 || options.requests > kMaxRequests)
     fail(ErrorCode::invalid_argument, "requests is ", options.requests, "; 0 to ", kMaxRequests, " are possible");
   auto engines = std::make_unique<ProgramEngines>(options);
-  Assembly assembly = engines->read(std::move(mapping), bytes);
+  Assembly assembly = engines->read(std::move(mapping), std::move(copy), bytes);
   RequestedPlaces places = places_of(assembly, options);
   const int requests = options.requests > 0 ? options.requests : int(2 * assembly.devices.size());
   return Program(std::make_shared<detail::FleetState>(
@@ -195,9 +197,12 @@ size_t find_input(std::span<const TensorInfo> inputs, std::string_view name) {
 Result<Program> load(const std::string& path, const LoadOptions& options) {
   return guarded([&] {
     Mapping file = Mapping::of_file(path);
-    const std::span<const uint8_t> bytes = file.bytes();
+    Block copy;
+    std::span<const uint8_t> bytes = file.bytes();
     try {
-      return open_program(std::move(file), bytes, options);
+      if (!options.trusted_keys.empty())
+        bytes = read_trusted(path, file, {options.trusted_keys, options.signature}, copy);
+      return open_program(std::move(file), std::move(copy), bytes, options);
     } catch (...) {
       const Error reason = caught_error();
       fail(reason.code, "cannot load '", path, "': ", reason.message);
@@ -206,7 +211,12 @@ Result<Program> load(const std::string& path, const LoadOptions& options) {
 }
 
 Result<Program> load(std::span<const uint8_t> artifact, const LoadOptions& options) {
-  return guarded([&] { return open_program({}, artifact, options); });
+  return guarded([&] {
+    Block copy;
+    if (!options.trusted_keys.empty())
+      artifact = copy_trusted(artifact, {options.trusted_keys, options.signature}, copy);
+    return open_program({}, std::move(copy), artifact, options);
+  });
 }
 
 Program::Program(std::shared_ptr<detail::FleetState> state) : state_(std::move(state)) {}

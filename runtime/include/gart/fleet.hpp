@@ -66,7 +66,9 @@ struct LoadOptions {
   /// requests gets no more while another one has fewer. Needs memory for each group on all devices that support it, as
   /// far as it fits there.
   bool dynamic = false;
-  std::span<const gart_custom_op> custom_ops = {};  ///< copied, except for the data that `user` points to
+  std::span<const gart_custom_op> custom_ops = {};      ///< copied, except for the data that `user` points to
+  std::span<const std::string_view> trusted_keys = {};  ///< as gart::LoadOptions.trusted_keys
+  std::span<const uint8_t> signature = {};              ///< as gart::LoadOptions.signature
 };
 
 struct DeviceInfo {
