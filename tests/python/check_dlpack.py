@@ -153,8 +153,8 @@ class OtherTypes(unittest.TestCase):
     def test_each_type_comes_back(self):
         for dtype in _dlpack._TYPES:
             array = np.zeros((2, 3), dtype)
-            if dtype.kind != "V" and dtype.kind in "fiub":
-                np.testing.assert_array_equal(gart.from_dlpack(NewProducer(array)).dtype, dtype)
+            if dtype.isbuiltin == 1:  # numpy's own DLPack
+                self.assertEqual(gart.from_dlpack(NewProducer(array)).dtype, dtype)
             shown = gart.HostArray(array, gart._Tensor(array.ctypes.data, gart._CODES[dtype], 2, (ctypes.c_int64 * 16)(2, 3)))
             back = gart.from_dlpack(shown)
             self.assertEqual((back.dtype, back.ctypes.data), (dtype, array.ctypes.data))

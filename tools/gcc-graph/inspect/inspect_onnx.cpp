@@ -7,6 +7,7 @@
 #include <set>
 
 #include "artifact_schema/spans.h"
+#include "tools/gcc-graph/inspect/inspect_precision.h"
 #include "tools/gcc-graph/inspect/inspect_shapes.h"
 #include "tools/gcc-graph/support/fail.h"
 
@@ -20,14 +21,14 @@ constexpr int64_t kIrVersion = 10, kOpset = 21;
 
 std::string text(const flatbuffers::String* s) { return std::string(gart::view_of(s)); }
 
-/// The element types in the order of fb::DType.
+/// TensorProto.DataType of an element type. Older headers of ONNX lack the last names.
 int onnx_type(fb::DType type) {
   using T = onnx::TensorProto;
-  constexpr int kTypes[] = {T::UNDEFINED,      T::FLOAT,      T::DOUBLE,         T::FLOAT16,  T::BFLOAT16,
-                            T::INT8,           T::INT16,      T::INT32,          T::INT64,    T::UINT8,
-                            T::UINT16,         T::UINT32,     T::UINT64,         T::BOOL,     T::FLOAT8E4M3FN,
-                            T::FLOAT8E4M3FNUZ, T::FLOAT8E5M2, T::FLOAT8E5M2FNUZ,
-                            /*FLOAT4E2M1*/ 23, /*INT4*/ 22,   /*UINT4*/ 21,      /*INT2*/ 26, /*UINT2*/ 25};
+  constexpr int kFloat8 = 17, kUint4 = 21, kInt4 = 22, kFloat4 = 23, kUint2 = 25, kInt2 = 26;
+  constexpr int kTypes[] = {T::UNDEFINED, T::FLOAT, T::DOUBLE, T::FLOAT16,  T::BFLOAT16, T::INT8,
+                            T::INT16,     T::INT32, T::INT64,  T::UINT8,    T::UINT16,   T::UINT32,
+                            T::UINT64,    T::BOOL,  kFloat8,   kFloat8 + 1, kFloat8 + 2, kFloat8 + 3,
+                            kFloat4,      kInt4,    kUint4,    kInt2,       kUint2};
   return kTypes[static_cast<size_t>(type)];
 }
 
@@ -131,7 +132,9 @@ class PlanNodes {
     if (step.kind() == fb::StepKind::launch) {
       const fb::Kernel& kernel = *plan_.kernels()->Get(step.kernel());
       type = text(kernel.name());
-      add_text(node, "note", text(kernel.note()));
+      const gart::KernelNote note = gart::parse_note(gart::view_of(kernel.note()));
+      add_text(node, "note", note.text);
+      add_text(node, "arithmetic", arithmetic_text(note));
     } else if (step.kind() == fb::StepKind::call) {
       domain = text(manifest_.libraries()->Get(step.call()->library())->name());
       type = fb::EnumNameOperation(step.call()->operation());

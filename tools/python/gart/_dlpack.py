@@ -63,8 +63,8 @@ _exported = {}  # address of a managed tensor: the structures and the owner of i
 
 
 @_Deleter
-def _forget(address):
-    _exported.pop(address, None)
+def _forget(address, exported=_exported):  # the module's names are gone when Python ends
+    exported.pop(address, None)
 
 
 @_Destructor
