@@ -115,11 +115,12 @@ class Request:
         self.start()
         self.wait()
 
-    def output(self, index):
-        """A copy."""
+    def output(self, index, copy=True):
+        """A copy of an output of the last run. If `copy` is false, a gart.HostArray, which shows the request's memory until its next
+        run."""
         tensor = _Tensor()
         _check(_lib.gart_fleet_get_output(self._handle, ctypes.c_size_t(index), ctypes.byref(tensor)))
-        return gart._copy(tensor)
+        return gart._copy(tensor) if copy else gart.HostArray(self, tensor)
 
     def result(self):
         """Waits for the run and returns {name: array}."""
