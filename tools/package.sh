@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Builds Debian's packages and the runtime's tarball into build/release/packages.
 #
-#   tools/package.sh [--wheels]     also the wheels of gart and gcc-graph, into build/wheels; they build in folders of their own
+#   tools/package.sh [--wheels]     --wheels also builds the wheels of gart and gcc-graph into build/wheels, in separate folders
 #
-# Beside the packages it writes the source distributions of the wheels, and the bill of materials (SPDX 2.3). Two builds of one commit
-# give the same bytes: $SOURCE_DATE_EPOCH is the time in all files (default: the time of the commit).
+# It also writes the source distributions of the wheels, and the bill of materials (SPDX 2.3), beside the packages.
+# $SOURCE_DATE_EPOCH is the time of all files in the packages (default: the time of the commit).
 source "$(dirname "$0")/lib/setup.sh"
 
 export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 build release gcc-graph
-cmake --preset release -DCMAKE_INSTALL_PREFIX=/usr >build/release.configure.log 2>&1 # for Debian's folders of libraries
+cmake --preset release -DCMAKE_INSTALL_PREFIX=/usr >build/release.configure.log 2>&1 # for Debian's library folders
 build release packages
 python3 tools/package/sbom.py build/release
 python3 tools/package/sdist.py build/release/packages

@@ -1,98 +1,15 @@
 // The C++ API: requests and programs.
 #include <algorithm>
 
-#include "artifact_schema/spans.h"
-#include "artifact_schema/verify.h"
-#include "artifact_schema/verify_assembly.h"
 #include "runtime/errors.h"
-#include "runtime/fleet/bindings.h"
-#include "runtime/fleet/device_kind.h"
 #include "runtime/fleet/fleet.h"
-#include "runtime/fleet/program_engine.h"
-#include "runtime/fleet/without_device.h"
+#include "runtime/fleet/program_engines.h"
 #include "runtime/trust.h"
 
 namespace gart::fleet {
 namespace {
 
 constexpr int kMaxRequests = 4096;
-
-/// Engines that run one artifact with the core runtime.
-class ProgramEngines final : public Engines {
- public:
-  explicit ProgramEngines(const LoadOptions& options)
-      : options_(options), custom_ops_(options.custom_ops.begin(), options.custom_ops.end()) {}
-
-  /// Verifies the file and its assembly. `bytes` are in `mapping`, in `copy`, or in the caller's memory.
-  Assembly read(Mapping mapping, Block copy, std::span<const uint8_t> bytes) {
-    file_ = std::move(mapping);
-    copy_ = std::move(copy);
-    if (!is_aligned(bytes.data())) bytes = copied(bytes);
-    Status status = read_artifact(bytes, artifact_, {options_.verify, 1});
-    if (status.ok()) status = verify_artifact(artifact_);
-    const fb::Assembly* assembly = nullptr;
-    if (status.ok()) status = verify_assembly(artifact_, assembly);
-    if (!status.ok()) throw Failure{{ErrorCode::invalid_artifact, status.message}};
-    if (assembly == nullptr)
-      fail(ErrorCode::unsupported, "the model was not compiled for a fleet: compile it with --fleet, --cut or --keep");
-    Assembly decoded = decode_assembly(*artifact_.manifest, *assembly);
-    assembly_ = decoded;
-    return decoded;
-  }
-
-  std::unique_ptr<Engine> open(uint32_t device, std::span<const uint32_t> parts) override {
-    const Device& wanted = assembly_.devices[device];
-    gart::LoadOptions options;
-    options.verify = false;  // read() has verified the file already
-    options.threads = options_.threads;
-    options.spin = options_.spin;
-    options.blocking = options_.blocking;
-    options.custom_ops = custom_ops_;
-    for (const DeviceHere& here : options_.devices)
-      if (here.name == wanted.name) options.device = here.device;
-    try {
-      if (options.device.empty()) options.device = device_here(wanted);
-      if (has_target(wanted.target)) options.target = wanted.target;
-      const DeviceKind* used = named_kind(options.device);
-      if (!wanted.kind->has_threads || (used != nullptr && !used->has_threads)) options.threads = 0;
-      auto engine = std::make_unique<ProgramEngine>(artifact_.file, assembly_.entries, options);
-      engine->add(parts);
-      return engine;
-    } catch (const Failure& failure) {
-      fail(failure.error.code, "device '", wanted.name, "' of the file is not available: ", failure.error.message, " (",
-           present_devices(), "); ", ways_without(*artifact_.manifest, assembly_, device));
-    }
-  }
-
-  void add(Engine& engine, std::span<const uint32_t> parts) override { static_cast<ProgramEngine&>(engine).add(parts); }
-
-  DeviceInfo describe(const Engine& engine) const override {
-    const auto& program = static_cast<const ProgramEngine&>(engine);
-    return {{}, program.device(), program.target(), false};
-  }
-
- private:
-  /// Copies the bytes once; otherwise each device would make its own copy.
-  std::span<const uint8_t> copied(std::span<const uint8_t> bytes) {
-    copy_.reserve(std::max<size_t>(bytes.size(), 1));
-    std::copy(bytes.begin(), bytes.end(), copy_.data());
-    return {copy_.data(), bytes.size()};
-  }
-
-  bool has_target(const std::string& name) const {
-    const auto* targets = artifact_.manifest->targets();
-    for (uint32_t i = 0; i < count_of(targets); ++i)
-      if (view_of(targets->Get(i)->name()) == name) return true;
-    return false;
-  }
-
-  const LoadOptions options_;
-  const std::vector<gart_custom_op> custom_ops_;
-  Mapping file_;
-  Block copy_;
-  ArtifactView artifact_;
-  Assembly assembly_;
-};
 
 std::string names_of(const std::vector<Device>& devices) {
   std::string names;
@@ -170,11 +87,16 @@ RequestedPlaces places_of(const Assembly& assembly, const LoadOptions& options) 
   return places;
 }
 
-Program open_program(Mapping mapping, Block copy, std::span<const uint8_t> bytes, const LoadOptions& options) {
+/// `bytes` are in `mapping`, in `copy`, or in the caller's memory. `path`: of the file; empty if the caller owns
+/// `bytes`.
+Program open_program(Mapping mapping, Block copy, std::span<const uint8_t> bytes, const std::string& path,
+                     const LoadOptions& options) {
   if (options.requests < 0 || options.requests > kMaxRequests)
     fail(ErrorCode::invalid_argument, "requests is ", options.requests, "; 0 to ", kMaxRequests, " are possible");
+  if (options.hosts != nullptr && !options.trusted_keys.empty())
+    fail(ErrorCode::unsupported, "trusted keys and hosts exclude each other: the other ranks do not check signatures");
   auto engines = std::make_unique<ProgramEngines>(options);
-  Assembly assembly = engines->read(std::move(mapping), std::move(copy), bytes);
+  Assembly assembly = engines->read(std::move(mapping), bytes, path, std::move(copy));
   RequestedPlaces places = places_of(assembly, options);
   const int requests = options.requests > 0 ? options.requests : int(2 * assembly.devices.size());
   return Program(std::make_shared<detail::FleetState>(
@@ -202,7 +124,7 @@ Result<Program> load(const std::string& path, const LoadOptions& options) {
     try {
       if (!options.trusted_keys.empty())
         bytes = read_trusted(path, file, {options.trusted_keys, options.signature}, copy);
-      return open_program(std::move(file), std::move(copy), bytes, options);
+      return open_program(std::move(file), std::move(copy), bytes, path, options);
     } catch (...) {
       const Error reason = caught_error();
       fail(reason.code, "cannot load '", path, "': ", reason.message);
@@ -215,7 +137,7 @@ Result<Program> load(std::span<const uint8_t> artifact, const LoadOptions& optio
     Block copy;
     if (!options.trusted_keys.empty())
       artifact = copy_trusted(artifact, {options.trusted_keys, options.signature}, copy);
-    return open_program({}, std::move(copy), artifact, options);
+    return open_program({}, std::move(copy), artifact, {}, options);
   });
 }
 

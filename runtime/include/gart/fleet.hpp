@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "gart/gart.hpp"
+#include "gart/hosts.hpp"
 
 namespace gart::fleet {
 
@@ -66,9 +67,13 @@ struct LoadOptions {
   /// requests gets no more while another one has fewer. Needs memory for each group on all devices that support it, as
   /// far as it fits there.
   bool dynamic = false;
-  std::span<const gart_custom_op> custom_ops = {};      ///< copied, except for the data that `user` points to
-  std::span<const std::string_view> trusted_keys = {};  ///< as gart::LoadOptions.trusted_keys
-  std::span<const uint8_t> signature = {};              ///< as gart::LoadOptions.signature
+  /// The job whose other ranks run the parts of other hosts (hosts.hpp); null: this process runs all parts. Only rank 0
+  /// of the job may load. Custom operators run on rank 0 only.
+  const Hosts* hosts = nullptr;
+  std::span<const gart_custom_op> custom_ops = {};  ///< copied, except for the data that `user` points to
+  /// As gart::LoadOptions.trusted_keys. Not together with `hosts`: the other ranks do not check signatures.
+  std::span<const std::string_view> trusted_keys = {};
+  std::span<const uint8_t> signature = {};  ///< as gart::LoadOptions.signature
 };
 
 struct DeviceInfo {
