@@ -7,7 +7,6 @@
 
 #include "codegen/cuda/assembler/assemble.h"
 #include "codegen/cuda/conditional_kernel.h"
-#include "codegen/cuda/kernel_arithmetic.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/kernel_progress.h"
 #include "compiler/support/error.h"
@@ -78,15 +77,13 @@ void assemble_all(std::vector<AssemblyJob>& all, const Assembler& assembler, int
     if (error) std::rethrow_exception(error);
 }
 
-CompiledKernel describe(const AssemblyJob& job, const Target& target) {
+CompiledKernel describe(const AssemblyJob& job) {
   const Usage usage = usage_of(job.program.log);
   CompiledKernel kernel;
   kernel.params = job.text.params;
   kernel.tasks = job.text.tasks;
   kernel.scratch_bytes = job.text.scratch_bytes;
-  gart::KernelNote note = arithmetic_of(*job.kernel, target);
-  note.text = job.text.note;
-  kernel.note = gart::note_text(note);
+  kernel.note = job.text.note;
   kernel.symbol = job.text.symbol;
   kernel.threads = job.text.threads;
   kernel.shared_bytes = job.text.shared_bytes;
@@ -129,7 +126,7 @@ class CudaBackend final : public Backend {
     const Nvrtc& nvrtc = assembler.nvrtc();
     blob.driver = std::max(target.driver, target.is_ptx() ? nvrtc.version() : nvrtc.major() * 1000);
     for (const AssemblyJob& job : all) {
-      CompiledKernel kernel = describe(job, target);
+      CompiledKernel kernel = describe(job);
       place(kernel, job.program, blob);
       blob.kernels.push_back(std::move(kernel));
     }
