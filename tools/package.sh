@@ -2,11 +2,17 @@
 # Builds Debian's packages and the runtime's tarball into build/release/packages.
 #
 #   tools/package.sh [--wheels]     --wheels also builds the wheels of gart and gcc-graph into build/wheels, in separate folders
+#
+# It also writes the source distributions of the wheels, and the bill of materials (SPDX 2.3), beside the packages.
+# $SOURCE_DATE_EPOCH is the time of all files in the packages (default: the time of the commit).
 source "$(dirname "$0")/lib/setup.sh"
 
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 build release gcc-graph
 cmake --preset release -DCMAKE_INSTALL_PREFIX=/usr >build/release.configure.log 2>&1 # for Debian's library folders
 build release packages
+python3 tools/package/sbom.py build/release
+python3 tools/package/sdist.py build/release/packages
 if [ "${1:-}" = --wheels ]; then
   # auditwheel copies the system libraries that the compiler needs into its wheel, and names the oldest glibc that
   # works.

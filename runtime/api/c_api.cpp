@@ -18,7 +18,7 @@ using gart::Result;
 
 static_assert(GART_BOOL == static_cast<int>(DType::boolean) && GART_U2 == static_cast<int>(DType::u2) &&
               GART_STRING == static_cast<int>(DType::string) && GART_MAX_RANK == gart::kMaxRank);
-static_assert(GART_BUSY == static_cast<int>(ErrorCode::busy) &&
+static_assert(GART_UNTRUSTED == static_cast<int>(ErrorCode::untrusted) &&
               GART_RUN_FAILED == static_cast<int>(ErrorCode::run_failed) &&
               GART_DEVICE_LOST == static_cast<int>(ErrorCode::device_lost));
 
@@ -37,8 +37,16 @@ gart_status status_of(const Result<void>& result) { return result ? GART_OK : st
 
 Error null_argument(const char* name) { return error(ErrorCode::invalid_argument, "argument '", name, "' is null"); }
 
-/// The result refers to `entry_points`, which this function fills.
-gart::LoadOptions options_of(const gart_load_options* options, std::vector<std::string_view>& entry_points) {
+using Texts = std::vector<std::string_view>;
+
+const Texts& views_of(const char* const* texts, size_t count, Texts& views) {
+  views = Texts(count);
+  for (size_t i = 0; i < count; ++i) views[i] = texts[i];
+  return views;
+}
+
+/// The result refers to `entry_points` and `trusted_keys`, which this function fills.
+gart::LoadOptions options_of(const gart_load_options* options, Texts& entry_points, Texts& trusted_keys) {
   gart::LoadOptions out;
   if (options == nullptr) return out;
   out.verify = options->skip_verify == 0;
@@ -53,23 +61,26 @@ gart::LoadOptions options_of(const gart_load_options* options, std::vector<std::
     out.parallel = {options->intra, options->inter, options->replicas};
   }
   if (options->size >= offsetof(gart_load_options, entry_point_count) + sizeof(size_t)) {
-    entry_points.assign(options->entry_points, options->entry_points + options->entry_point_count);
-    out.entry_points = entry_points;
+    out.entry_points = views_of(options->entry_points, options->entry_point_count, entry_points);
   }
   if (options->size >= offsetof(gart_load_options, no_spin) + sizeof(int)) out.spin = options->no_spin == 0;
   if (options->size >= offsetof(gart_load_options, refuse_runs) + sizeof(int)) {
     out.runs = options->runs;
     out.refuse_runs = options->refuse_runs != 0;
   }
+  if (options->size >= offsetof(gart_load_options, signature_size) + sizeof(size_t)) {
+    out.trusted_keys = views_of(options->trusted_keys, options->trusted_key_count, trusted_keys);
+    out.signature = {static_cast<const uint8_t*>(options->signature), options->signature_size};
+  }
   return out;
 }
 
-/// `from`: a path, or the artifact's bytes.
-template <class From>
-Result<gart::Program> loaded(const From& from, const gart_load_options* options) {
+/// `path` is null for an artifact in memory.
+Result<gart::Program> loaded(const char* path, std::span<const uint8_t> bytes, const gart_load_options* options) {
   return gart::guarded([&] {
-    std::vector<std::string_view> entry_points;
-    return value_or_fail(gart::load(from, options_of(options, entry_points)));
+    Texts entry_points, trusted_keys;
+    const gart::LoadOptions wanted = options_of(options, entry_points, trusted_keys);
+    return value_or_fail(path != nullptr ? gart::load(path, wanted) : gart::load(bytes, wanted));
   });
 }
 
@@ -144,14 +155,14 @@ const char* gart_last_error(void) { return last_error.c_str(); }
 gart_status gart_load(const char* path, const gart_load_options* options, gart_program** program) {
   if (path == nullptr || program == nullptr) return status_of(null_argument(path == nullptr ? "path" : "program"));
   *program = nullptr;
-  return hand_out(loaded(std::string(path), options), program);
+  return hand_out(loaded(path, {}, options), program);
 }
 
 gart_status gart_load_memory(const void* bytes, size_t size, const gart_load_options* options, gart_program** program) {
   if (bytes == nullptr || program == nullptr) return status_of(null_argument(bytes == nullptr ? "bytes" : "program"));
   *program = nullptr;
   const std::span<const uint8_t> artifact(static_cast<const uint8_t*>(bytes), size);
-  return hand_out(loaded(artifact, options), program);
+  return hand_out(loaded(nullptr, artifact, options), program);
 }
 
 void gart_program_free(gart_program* program) { delete program; }

@@ -9,6 +9,7 @@
 #include "runtime/program.h"
 #include "runtime/state_set.h"
 #include "runtime/targets.h"
+#include "runtime/trust.h"
 
 namespace gart {
 namespace {
@@ -126,8 +127,10 @@ Result<Program> load(const std::string& path, const LoadOptions& options) {
     check_options(options);
     auto program = std::make_shared<ProgramState>();
     program->file = Mapping::of_file(path);
-    const std::span<const uint8_t> bytes = program->file.bytes();
+    std::span<const uint8_t> bytes = program->file.bytes();
     try {
+      if (!options.trusted_keys.empty())
+        bytes = read_trusted(path, program->file, {options.trusted_keys, options.signature}, program->copy);
       return open_program(std::move(program), bytes, options);
     } catch (...) {
       const Error reason = caught_error();
@@ -141,7 +144,9 @@ Result<Program> load(std::span<const uint8_t> artifact, const LoadOptions& optio
     check_options(options);
     auto program = std::make_shared<ProgramState>();
     std::span<const uint8_t> bytes = artifact;
-    if (!is_aligned(artifact.data())) {
+    if (!options.trusted_keys.empty()) {
+      bytes = copy_trusted(artifact, {options.trusted_keys, options.signature}, program->copy);
+    } else if (!is_aligned(artifact.data())) {
       program->copy.reserve(artifact.size());
       if (!artifact.empty()) std::memcpy(program->copy.data(), artifact.data(), artifact.size());
       bytes = {program->copy.data(), artifact.size()};

@@ -4,6 +4,7 @@
 #include "runtime/errors.h"
 #include "runtime/fleet/fleet.h"
 #include "runtime/fleet/program_engines.h"
+#include "runtime/trust.h"
 
 namespace gart::fleet {
 namespace {
@@ -86,13 +87,16 @@ RequestedPlaces places_of(const Assembly& assembly, const LoadOptions& options) 
   return places;
 }
 
-/// `path`: of the file; empty if the caller owns `bytes`.
-Program open_program(Mapping mapping, std::span<const uint8_t> bytes, const std::string& path,
+/// `bytes` are in `mapping`, in `copy`, or in the caller's memory. `path`: of the file; empty if the caller owns
+/// `bytes`.
+Program open_program(Mapping mapping, Block copy, std::span<const uint8_t> bytes, const std::string& path,
                      const LoadOptions& options) {
   if (options.requests < 0 || options.requests > kMaxRequests)
     fail(ErrorCode::invalid_argument, "requests is ", options.requests, "; 0 to ", kMaxRequests, " are possible");
+  if (options.hosts != nullptr && !options.trusted_keys.empty())
+    fail(ErrorCode::unsupported, "trusted keys and hosts exclude each other: the other ranks do not check signatures");
   auto engines = std::make_unique<ProgramEngines>(options);
-  Assembly assembly = engines->read(std::move(mapping), bytes, path);
+  Assembly assembly = engines->read(std::move(mapping), bytes, path, std::move(copy));
   RequestedPlaces places = places_of(assembly, options);
   const int requests = options.requests > 0 ? options.requests : int(2 * assembly.devices.size());
   return Program(std::make_shared<detail::FleetState>(
@@ -115,9 +119,12 @@ size_t find_input(std::span<const TensorInfo> inputs, std::string_view name) {
 Result<Program> load(const std::string& path, const LoadOptions& options) {
   return guarded([&] {
     Mapping file = Mapping::of_file(path);
-    const std::span<const uint8_t> bytes = file.bytes();
+    Block copy;
+    std::span<const uint8_t> bytes = file.bytes();
     try {
-      return open_program(std::move(file), bytes, path, options);
+      if (!options.trusted_keys.empty())
+        bytes = read_trusted(path, file, {options.trusted_keys, options.signature}, copy);
+      return open_program(std::move(file), std::move(copy), bytes, path, options);
     } catch (...) {
       const Error reason = caught_error();
       fail(reason.code, "cannot load '", path, "': ", reason.message);
@@ -126,7 +133,12 @@ Result<Program> load(const std::string& path, const LoadOptions& options) {
 }
 
 Result<Program> load(std::span<const uint8_t> artifact, const LoadOptions& options) {
-  return guarded([&] { return open_program({}, artifact, {}, options); });
+  return guarded([&] {
+    Block copy;
+    if (!options.trusted_keys.empty())
+      artifact = copy_trusted(artifact, {options.trusted_keys, options.signature}, copy);
+    return open_program({}, std::move(copy), artifact, {}, options);
+  });
 }
 
 Program::Program(std::shared_ptr<detail::FleetState> state) : state_(std::move(state)) {}

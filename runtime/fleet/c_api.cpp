@@ -30,7 +30,8 @@ void check(const gart::Result<void>& done) {
   if (!done) throw Failure{done.error()};
 }
 
-gart::fleet::LoadOptions options_of(const gart_fleet_options* options) {
+/// The result refers to `trusted_keys`, which this function fills.
+gart::fleet::LoadOptions options_of(const gart_fleet_options* options, std::vector<std::string_view>& trusted_keys) {
   gart::fleet::LoadOptions out;
   if (options == nullptr) return out;
   out.verify = options->skip_verify == 0;
@@ -56,6 +57,11 @@ gart::fleet::LoadOptions options_of(const gart_fleet_options* options) {
   if (options->size >= offsetof(gart_fleet_options, dynamic) + sizeof(int)) out.dynamic = options->dynamic != 0;
   if (options->size >= offsetof(gart_fleet_options, refuse_requests) + sizeof(int))
     out.refuse_requests = options->refuse_requests != 0;
+  if (options->size >= offsetof(gart_fleet_options, signature_size) + sizeof(size_t)) {
+    trusted_keys.assign(options->trusted_keys, options->trusted_keys + options->trusted_key_count);
+    out.trusted_keys = trusted_keys;
+    out.signature = {static_cast<const uint8_t*>(options->signature), options->signature_size};
+  }
   return out;
 }
 
@@ -90,7 +96,9 @@ gart_status gart_fleet_load(const char* path, const gart_fleet_options* options,
   return status_of([&] {
     require(path, fleet);
     *fleet = nullptr;
-    *fleet = new gart_fleet{value_or_fail(gart::fleet::load(std::string(path), options_of(options)))};
+    std::vector<std::string_view> trusted_keys;
+    const gart::fleet::LoadOptions wanted = options_of(options, trusted_keys);
+    *fleet = new gart_fleet{value_or_fail(gart::fleet::load(std::string(path), wanted))};
   });
 }
 

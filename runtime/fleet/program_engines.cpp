@@ -18,8 +18,9 @@ ProgramEngines::ProgramEngines(const LoadOptions& options, bool any_host)
       any_host_(any_host || options.hosts != nullptr),
       custom_ops_(options.custom_ops.begin(), options.custom_ops.end()) {}
 
-Assembly ProgramEngines::read(Mapping mapping, std::span<const uint8_t> bytes, const std::string& path) {
+Assembly ProgramEngines::read(Mapping mapping, std::span<const uint8_t> bytes, const std::string& path, Block copy) {
   file_ = std::move(mapping);
+  copy_ = std::move(copy);
   if (!is_aligned(bytes.data())) bytes = copied(bytes);
   Status status = read_artifact(bytes, artifact_, {options_.verify, 1});
   if (status.ok()) status = verify_artifact(artifact_);

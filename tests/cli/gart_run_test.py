@@ -102,6 +102,38 @@ class GartRun(CliCase):
         for name in ("golden.gart", "far.gart"):
             os.remove(self.path(name))
 
+    def make_keys(self):
+        for name in ("ours", "other"):
+            for options in (["genpkey", "-algorithm", "ed25519", "-out", f"{name}.pem"], ["pkey", "-in", f"{name}.pem", "-pubout", "-out", f"{name}.pub"]):
+                subprocess.run(["openssl", *options], cwd=self.folder, check=True, capture_output=True)
+        subprocess.run(["openssl", "pkeyutl", "-sign", "-rawin", "-inkey", "ours.pem", "-in", "model.gart", "-out", "model.gart.sig"],
+                       cwd=self.folder, check=True, capture_output=True)
+
+    def test_trusted_keys(self):
+        self.make_keys()
+        for command in (("run", "--random", "1"), ("bench", "--seconds", "0.01"), ("check",), ("inspect",)):
+            self.ran(command[0], "model.gart", *command[1:], "--trusted-key", "ours.pub")
+            self.not_run(command[0], "model.gart", *command[1:], "--trusted-key", "other.pub", says="signature by a trusted key")
+        self.ran("check", "model.gart", "--trusted-key", "other.pub", "--trusted-key", "ours.pub")
+
+    def test_a_device_without_libcrypto_says_so(self):
+        with open(RUNNER, "rb") as file:
+            if re.search(rb"__[at]san_init", file.read()):
+                self.skipTest("a sanitizer must be the first library")
+        self.make_keys()
+        self.write("hide.c", b"""#define _GNU_SOURCE
+            #include <dlfcn.h>
+            #include <string.h>
+            void* dlopen(const char* path, int flags) {
+              void* (*real)(const char*, int) = (void* (*)(const char*, int))dlsym(RTLD_NEXT, "dlopen");
+              return real(path != 0 && strncmp(path, "libcrypto", 9) == 0 ? "libcrypto-is-hidden.so" : path, flags);
+            }""")
+        subprocess.run([os.environ.get("CC", "cc"), "-shared", "-fPIC", "-o", "hide.so", "hide.c", "-ldl"], cwd=self.folder, check=True)
+        done = subprocess.run([RUNNER, "check", "model.gart", "--trusted-key", "ours.pub"], cwd=self.folder, capture_output=True, text=True,
+                              env={**os.environ, "LD_PRELOAD": self.path("hide.so")})
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertIn("trusted keys need libcrypto.so.3 or libcrypto.so.1.1 of OpenSSL, which cannot be loaded", done.stderr)
+
     def test_faults_are_sentences(self):
         self.not_run("run", "model.gart", says="input 'x' is not given")
         self.not_run("run", "model.gart", "--input", "q=x.npy", says="no input 'q'")

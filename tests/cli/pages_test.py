@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""inspect --html and --dot: the page holds all it needs, runs in a browser, and no name breaks it."""
+"""inspect --html, --dot and --onnx: the page holds all it needs, runs in a browser, and no name breaks it."""
 import json
 import os
 import re
@@ -98,6 +98,86 @@ class Pages(CliCase):
         self.assertTrue(edges and {e for pair in edges for e in pair} <= steps)
         for source, target in edges:
             self.assertLess(int(source.split("_")[1]), int(target.split("_")[1]), "steps read what earlier ones wrote")
+
+
+class Onnx(CliCase):
+    """The ONNX file shows each step once, and ONNX's checker accepts it."""
+
+    def written(self, *arguments):
+        self.accepted("inspect", *arguments, "--onnx", "shown.onnx")
+        model = onnx.load(self.path("shown.onnx"))
+        onnx.checker.check_model(model)
+        return model
+
+    def report(self, artifact):
+        return json.loads(self.accepted("inspect", artifact, "--json", "--steps", "--kernels"))["entry_points"][0]
+
+    def each_node(self, nodes):
+        for node in nodes:
+            yield node
+            for attribute in node.attribute:
+                if attribute.type == onnx.AttributeProto.GRAPH:
+                    yield from self.each_node(attribute.g.node)
+
+    def test_steps_are_nodes(self):
+        self.save("wide.onnx", BRANCHES)
+        self.accepted("compile", "wide.onnx", "-o", "wide.gart", "--target", "x86-64-v3,x86-64-v4,sm_80", "--dim", "n=8")
+        model, entry = self.written("wide.gart"), self.report("wide.gart")
+        self.assertEqual([i.name for i in model.graph.input], ["x", "c"])
+        self.assertEqual([d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim], [8, 64])
+        shown = [model.graph, *model.functions]
+        self.assertEqual(len(shown), len(entry["plans"]))
+        for plan, owner in zip(entry["plans"], shown):
+            self.assertIn(plan["target"], owner.name)
+            steps = [step for sequence in plan["sequences"] for step in sequence]
+            nodes = [node for node in self.each_node(owner.node) if node.domain]
+            kinds = sorted(step.get("kernel", step["kind"]) for step in steps if step["kind"] != "call")
+            self.assertEqual(sorted(node.op_type for node in nodes if node.domain == "gart"), kinds)
+            self.assertEqual(sorted(node.doc_string for node in nodes), sorted(step["source"] for step in steps))
+        branch = next(node for node in model.graph.node if node.op_type == "branch")
+        self.assertEqual({a.name for a in branch.attribute if a.type == onnx.AttributeProto.GRAPH}, {"then_branch", "else_branch"})
+
+    def test_values_lead_from_inputs_to_outputs(self):
+        model = self.written("model.gart")
+        makers = {name: node for node in model.graph.node for name in node.output}
+        reached, todo = set(), ["z"]
+        while todo:
+            name = todo.pop()
+            reached.add(name)
+            todo += [i for i in makers[name].input if i not in reached] if name in makers else []
+        self.assertLessEqual({"z", "y"}, reached)
+        self.assertEqual([d.dim_param or d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim], ["batch", 8])
+
+    def test_loops_and_states(self):
+        self.save("loop.onnx", HEADER + """looped (float[4] x, int64 n) => (float[4] y) {
+          yes = Constant<value_int = 1>()
+          c = Cast<to = 9>(yes)
+          y = Loop(n, c, x) <body = once (int64 i, bool going, float[4] v) => (bool more, float[4] w) {
+            more = Identity(going)
+            s = Softmax<axis = 0>(v)
+            w = Add(s, v)
+          }>
+        }""")
+        self.accepted("compile", "loop.onnx", "-o", "loop.gart")
+        model = self.written("loop.gart")
+        loop = next(node for node in model.graph.node if node.op_type == "loop")
+        self.assertEqual([a.name for a in loop.attribute if a.type == onnx.AttributeProto.GRAPH], ["body"])
+        self.assertTrue(loop.output)
+        self.save("grow.onnx", HEADER + """grows (float[n, 4] cache, float[1, 4] row) => (float[m, 4] next, float[m, 4] out) {
+          next = Concat<axis = 0>(cache, row)
+          out = Tanh(next)
+        }""")
+        self.accepted("compile", "grow.onnx", "-o", "grow.gart", "--state", "cache=next")
+        self.written("grow.gart")
+
+    def test_names_are_only_names(self):
+        """Inputs and outputs named as the values that the file makes up."""
+        self.save("named.onnx", HEADER + """named (float[4, 4] weights1, float[4, 4] buffer2) => (float[4, 4] buffer3, float[4, 4] weights0) {
+          buffer3 = MatMul(weights1, buffer2)
+          weights0 = Softmax(buffer3)
+        }""")
+        self.accepted("compile", "named.onnx", "-o", "named.gart")
+        self.written("named.gart")
 
 
 if __name__ == "__main__":

@@ -46,6 +46,25 @@ class Sign(CliCase):
             if damaged:
                 self.unsigned("model.gart", "--key", "ours.pub", "--signature", "damaged.sig")
 
+    def test_run_and_bench_load_only_signed_files(self):
+        self.accepted("sign", "model.gart", "--key", "ours.pem")
+        inputs = ("--random", "1")
+        self.accepted("run", "model.gart", *inputs, "--trusted-key", "ours.pub")
+        self.accepted("run", "model.gart", *inputs, "--trusted-key", "other.pub", "--trusted-key", "ours.pub")
+        self.accepted("bench", "model.gart", "--seconds", "0.01", "--trusted-key", "ours.pub")
+        for command in ("run", "bench"):
+            self.refused(command, "model.gart", *inputs, "--trusted-key", "other.pub", says="signature by a trusted key")
+        self.write("moved.gart", self.read("model.gart"))
+        self.refused("run", "moved.gart", *inputs, "--trusted-key", "ours.pub", says="moved.gart.sig")
+        self.accepted("run", "moved.gart", *inputs, "--trusted-key", "ours.pub", "--signature", "model.gart.sig")
+        self.write("moved.gart", self.read("model.gart") + b"\0")
+        self.refused("run", "moved.gart", *inputs, "--trusted-key", "ours.pub", "--signature", "model.gart.sig", says="trusted key")
+        self.refused("run", "model.gart", *inputs, "--trusted-key", "ours.pem", says="public key of Ed25519")
+        self.refused("run", "model.gart", *inputs, "--trusted-key", "none.pub", says="none.pub")
+        self.write("empty.sig", b"")
+        self.refused("run", "model.gart", *inputs, "--trusted-key", "ours.pub", "--signature", "empty.sig", says="0 bytes, expected 64")
+        self.refused("run", "model.gart", *inputs, "--signature", "model.gart.sig", says="--trusted-key")
+
     def test_faults_are_sentences(self):
         self.refused("sign", "model.gart", "--key", "none.pem", says="none.pem")
         self.refused("sign", "model.gart", "--key", "ours.pub", says="private key of Ed25519")

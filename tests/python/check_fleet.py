@@ -67,6 +67,15 @@ class FleetBinding(unittest.TestCase):
         on_cpu = gart.fleet.load(self.artifact, devices={"acc:0": "cpu"}, threads=1)
         np.testing.assert_array_equal(on_cpu.run(self.feeds)["y"], self.whole)
 
+    def test_an_output_without_a_copy_keeps_its_request(self):
+        request = gart.fleet.load(self.artifact).submit(self.feeds)
+        request.wait()
+        views = [np.from_dlpack(request.output(0, copy=False)), np.asarray(request.output(0, copy=False))]
+        self.assertEqual(views[0].ctypes.data, views[1].ctypes.data)
+        del request
+        for view in views:
+            np.testing.assert_array_equal(view, self.whole)
+
     def test_operators_of_the_application(self):
         source, artifact = (os.path.join(self.folder.name, "custom" + end) for end in (".onnx", ".gart"))
         onnx.save(parser.parse_model(CUSTOM), source)

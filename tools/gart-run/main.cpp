@@ -10,6 +10,7 @@
 #include "tools/gcc-graph/io/compare_elements.h"
 #include "tools/gcc-graph/io/golden.h"
 #include "tools/gcc-graph/io/printable.h"
+#include "tools/gcc-graph/options/trust_option.h"
 #include "tools/gcc-graph/support/fail.h"
 
 // libgcc_graph's header declares this class. The program uses nothing else of that library.
@@ -23,6 +24,7 @@ constexpr int kDiffers = 3;  // exit code
 struct Arguments {
   std::string artifact, entry, device, target, outputs, expect;
   std::vector<std::string> given, dims;
+  TrustOption trust;
   int64_t seed = -1;
   int threads = 0;
   bool runs = false;
@@ -44,6 +46,9 @@ gart::Program load(const Arguments& a) {
   options.threads = a.threads;
   options.device = a.device;
   options.target = a.target;
+  const TrustOption::Read trusted = a.trust.read();
+  options.trusted_keys = trusted.keys;
+  options.signature = trusted.signature;
   return value_or_throw(gart::load(a.artifact, options));
 }
 
@@ -151,6 +156,7 @@ void add_device(CLI::App& c, Arguments& a) {
                "cpu, cpu:0-3 (these cores), cuda or cuda:1; default: the best that the file has code for");
   c.add_option("--target", a.target, "Use the code for this target instead of the best one for this machine");
   c.add_option("--threads", a.threads, "Threads that share a run; 0: one per CPU")->check(CLI::Range(0, 1024));
+  a.trust.add_to(c);
 }
 
 void add_inputs(CLI::App& c, Arguments& a) {

@@ -67,6 +67,7 @@ set(exact "= ${PROJECT_VERSION}")
 set(CPACK_DEBIAN_LIBGART0_PACKAGE_NAME libgart0)
 set(CPACK_DEBIAN_LIBGART0_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBGART0_PACKAGE_DEPENDS "libc6 (>= 2.28), libstdc++6 (>= 8)")
+set(CPACK_DEBIAN_LIBGART0_PACKAGE_SUGGESTS "libssl3 | libssl3t64 | libssl1.1")  # for trusted keys
 set(CPACK_DEBIAN_LIBGART0_DESCRIPTION "Runs neural networks that gcc-graph compiled\n libgart loads a .gart file and runs it on CPUs and GPUs; libgart_fleet runs one on several devices; libgart_generate generates tokens.")
 set(CPACK_DEBIAN_LIBGART-DEV_PACKAGE_NAME libgart-dev)
 set(CPACK_DEBIAN_LIBGART-DEV_PACKAGE_SECTION libdevel)

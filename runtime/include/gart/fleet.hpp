@@ -71,6 +71,9 @@ struct LoadOptions {
   /// of the job may load. Custom operators run on rank 0 only.
   const Hosts* hosts = nullptr;
   std::span<const gart_custom_op> custom_ops = {};  ///< copied, except for the data that `user` points to
+  /// As gart::LoadOptions.trusted_keys. Not together with `hosts`: the other ranks do not check signatures.
+  std::span<const std::string_view> trusted_keys = {};
+  std::span<const uint8_t> signature = {};  ///< as gart::LoadOptions.signature
 };
 
 struct DeviceInfo {

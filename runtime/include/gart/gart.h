@@ -32,7 +32,8 @@ typedef enum gart_status {
   GART_DEVICE_LOST = 7,
   GART_CANCELLED = 8,
   GART_TIMED_OUT = 9,
-  GART_BUSY = 10
+  GART_BUSY = 10,
+  GART_UNTRUSTED = 11
 } gart_status;
 
 typedef enum gart_dtype {
@@ -89,6 +90,10 @@ typedef struct gart_load_options {
   size_t entry_point_count;        /* 0: all entry points except parts */
   int no_spin;                     /* nonzero: waiting CPU threads sleep at once; gart.hpp, spin */
   int runs, refuse_runs;           /* most runs at a time, and whether a further one fails; gart.hpp, runs */
+  const char* const* trusted_keys; /* refuse what none of these keys has signed: texts of PEM files; gart.hpp */
+  size_t trusted_key_count;        /* 0: signatures are not checked */
+  const void* signature;           /* of the artifact, for trusted_keys; NULL: in the file PATH.sig */
+  size_t signature_size;
 } gart_load_options;
 
 /* Bytes, of an invocation and its program. */

@@ -79,6 +79,13 @@ struct LoadOptions {
   /// Load only these entry points, in ascending order. They may include parts of a model, which are otherwise hidden
   /// from callers (fleet.hpp). Empty: all except parts.
   std::span<const std::string_view> entry_points = {};
+  /// Refuse an artifact that none of these keys has signed (`gcc-graph sign`): the texts of PEM files with public keys
+  /// of Ed25519. The signature covers all bytes: code, weights and manifest. They are first copied to memory that no
+  /// other process can change, so loading takes longer (about 1 s per GB and key), and the file's pages are not shared.
+  /// Needs OpenSSL's libcrypto.so.3 or .1.1. Empty: signatures are not checked.
+  std::span<const std::string_view> trusted_keys = {};
+  /// The 64 bytes of the signature that `trusted_keys` needs. Empty: those in the file `path`.sig.
+  std::span<const uint8_t> signature = {};
 };
 
 /// An input or output of an entry point.

@@ -21,6 +21,7 @@ enum class ErrorCode : int32_t {
   cancelled = 8,    ///< cancel() ended the run
   timed_out = 9,    ///< the run did not end before its deadline
   busy = 10,        ///< too many runs are in progress or waiting: try again later
+  untrusted = 11,   ///< no trusted key has signed the artifact
 };
 
 struct Error {

@@ -13,6 +13,7 @@
 #include "tools/gcc-graph/inspect/inspect_calls.h"
 #include "tools/gcc-graph/inspect/inspect_graph.h"
 #include "tools/gcc-graph/inspect/inspect_modes.h"
+#include "tools/gcc-graph/inspect/inspect_onnx.h"
 #include "tools/gcc-graph/inspect/inspect_print.h"
 #include "tools/gcc-graph/inspect/inspect_shapes.h"
 #include "tools/gcc-graph/inspect/inspect_weights.h"
@@ -30,7 +31,7 @@ namespace fb = gart::fb;
 using Json = nlohmann::ordered_json;
 
 struct Arguments {
-  std::string artifact, profile, html, dot, times;
+  std::string artifact, profile, html, dot, onnx, times;
   bool json = false, kernels = false, steps = false;
 };
 
@@ -267,6 +268,8 @@ void write_text(const std::string& path, const std::string& text) {
 }
 
 void write_pictures(const ArtifactFile& file, Arguments a) {
+  if (!a.onnx.empty()) write_text(a.onnx, onnx_text(file.view));
+  if (a.html.empty() && a.dot.empty()) return;
   a.kernels = a.steps = true;
   const Json report = describe(file, a);
   if (!a.html.empty()) write_text(a.html, html_page(report, a.times.empty() ? Json() : read_step_times(a.times)));
@@ -287,11 +290,13 @@ void add_inspect_command(CLI::App& app) {
   auto* html = c->add_option("--html", a->html,
                              "Write a page for browsers to this file: steps, streams, arena, kernels and weights");
   c->add_option("--dot", a->dot, "Write the steps as graphs in Graphviz's language to this file");
+  c->add_option("--onnx", a->onnx,
+                "Write the steps as an ONNX model, for viewers such as Netron, to this file; it cannot be run");
   c->add_option("--times", a->times, "File of bench --profile --json: shows on the page how long each step takes")
       ->needs(html);
   c->callback([a] {
     const ArtifactFile file = open_artifact(a->artifact);
-    if (!a->html.empty() || !a->dot.empty()) return write_pictures(file, *a);
+    if (!a->html.empty() || !a->dot.empty() || !a->onnx.empty()) return write_pictures(file, *a);
     const Json json = describe(file, *a);
     if (a->json)
       std::cout << json_text(json) << '\n';

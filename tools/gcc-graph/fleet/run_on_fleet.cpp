@@ -147,6 +147,9 @@ gart::fleet::Program RunOnFleet::load(const std::string& path, const InputOption
   }
   if (!restricted) options.only.clear();
   if (!fleet_.empty()) add_fleet(path, options);
+  const TrustOption::Read trusted = inputs.trust.read();
+  options.trusted_keys = trusted.keys;
+  options.signature = trusted.signature;
   return value_or_throw(gart::fleet::load(path, options));
 }
 

@@ -37,6 +37,7 @@ void InputOptions::add_to(CLI::App& c) {
                "otherwise the CPU");
   c.add_flag("--blocking", blocking, "On a GPU wait for each step, so that an error names one step");
   c.add_flag_callback("--no-verify", [this] { verify = false; }, "Do not check the digests of weights and code");
+  trust.add_to(c);
   inputs->excludes(single);
 }
 
@@ -58,6 +59,9 @@ gart::Program load_program(const std::string& path, const InputOptions& options)
   load.device = options.device;
   load.verify = options.verify;
   load.blocking = options.blocking;
+  const TrustOption::Read trusted = options.trust.read();
+  load.trusted_keys = trusted.keys;
+  load.signature = trusted.signature;
   return value_or_throw(gart::load(path, load));
 }
 

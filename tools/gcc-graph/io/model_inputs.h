@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tools/gcc-graph/io/tensor_io.h"
+#include "tools/gcc-graph/options/trust_option.h"
 #include "tools/gcc-graph/support/fail.h"
 
 namespace CLI {
@@ -26,6 +27,7 @@ struct InputOptions {
   bool spin = true;
   bool verify = true;
   bool blocking = false;
+  TrustOption trust;
 
   void add_to(CLI::App& command);
 };

@@ -6,13 +6,14 @@
     logits = model(array)                      # the inputs in their order
     model = gart.load(gart.compile("m.onnx"))  # needs gcc-graph (the package, or $GCC_GRAPH)
 
-On a GPU, inputs and outputs may also be in its memory: arrays with `__cuda_array_interface__` (PyTorch, CuPy, Numba, JAX) are used
-where they are, and outputs given to a device stay in the invocation's memory there.
+On a GPU, inputs and outputs may also be in its memory: arrays with `__cuda_array_interface__` or `__dlpack__` (PyTorch, CuPy, Numba, JAX)
+are used where they are, and outputs given to a device stay in the invocation's memory there.
 
     model.set_inputs({"input": on_gpu})
     model.set_output("logits", model.device)   # or an array that it is written to
     model.run_async(stream)                    # CUstream or cudaStream_t as an integer, or an object with __cuda_stream__
-    logits = torch.as_tensor(model.output("logits"))
+    logits = torch.from_dlpack(model.output("logits"))
+    logits = torch.from_dlpack(model.output("logits", copy=False))   # of the host, too: valid until the next run
     other = model.new_invocation()             # may run at the same time as the first
 
 A model with states (gcc-graph compile --state) runs in sessions, which keep their values from one run to the next:
@@ -38,11 +39,11 @@ import threading
 
 import numpy as np
 
-from . import _store
+from . import _dlpack, _store
 from ._compiler import compile
 from ._errors import CompileError, GartError
 
-__all__ = ["CompileError", "DeviceArray", "GartError", "Invocation", "Model", "compile", "load"]
+__all__ = ["CompileError", "DeviceArray", "GartError", "HostArray", "Invocation", "Model", "compile", "from_dlpack", "load"]
 
 _DTYPES = {1: np.float32, 2: np.float64, 3: np.float16, 5: np.int8, 6: np.int16, 7: np.int32, 8: np.int64,
            9: np.uint8, 10: np.uint16, 11: np.uint32, 12: np.uint64, 13: np.bool_}
@@ -65,12 +66,32 @@ class _Tensor(ctypes.Structure):
                 ("dims", ctypes.c_int64 * _MAX_RANK), ("device", ctypes.c_char_p)]
 
 
+_TRUST_FIELDS = [("trusted_keys", ctypes.POINTER(ctypes.c_char_p)), ("trusted_key_count", ctypes.c_size_t), ("signature", ctypes.c_char_p),
+                 ("signature_size", ctypes.c_size_t)]
+
+
+def _set_trust(options, trusted_keys, signature):
+    """Sets the fields of _TRUST_FIELDS."""
+    if trusted_keys is None:
+        if signature is not None:
+            raise ValueError("a signature needs trusted_keys")
+        return
+    keys = [key.encode() if isinstance(key, str) else bytes(key) for key in ([trusted_keys] if isinstance(trusted_keys, (str, bytes)) else trusted_keys)]
+    if not keys:
+        raise ValueError("trusted_keys is empty: no artifact could be loaded")
+    if signature is not None and len(signature) != 64:
+        raise ValueError(f"the signature has {len(signature)} bytes, expected 64")
+    options.trusted_keys, options.trusted_key_count = (ctypes.c_char_p * len(keys))(*keys), len(keys)
+    if signature is not None:
+        options.signature, options.signature_size = bytes(signature), len(signature)
+
+
 class _LoadOptions(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("skip_verify", ctypes.c_int), ("threads", ctypes.c_int), ("device", ctypes.c_char_p),
                 ("target", ctypes.c_char_p), ("blocking", ctypes.c_int), ("custom_ops", ctypes.c_void_p),
                 ("custom_op_count", ctypes.c_size_t), ("intra", ctypes.c_int), ("inter", ctypes.c_int), ("replicas", ctypes.c_int),
                 ("entry_points", ctypes.c_void_p), ("entry_point_count", ctypes.c_size_t), ("no_spin", ctypes.c_int),
-                ("runs", ctypes.c_int), ("refuse_runs", ctypes.c_int)]
+                ("runs", ctypes.c_int), ("refuse_runs", ctypes.c_int), *_TRUST_FIELDS]
 
 
 class _OpTensor(ctypes.Structure):
@@ -192,14 +213,19 @@ def _synchronize(stream, device):
         cuda.cuDevicePrimaryCtxRelease_v2(ordinal)
 
 
+def from_dlpack(array, what="the array"):
+    """An array of another library (PyTorch, JAX, TVM), for set_inputs(), set_output() and run(), without a copy: an array of numpy, or a
+    DeviceArray if it is in a GPU's memory. Both keep the other library's memory. Unlike numpy.from_dlpack, this function knows bfloat16,
+    the 8-bit floats and GPUs. `what`: names the array in errors."""
+    owner, interface = _dlpack.read(array, what)
+    return owner if interface is None else DeviceArray(owner, interface)
+
+
 def _from_dlpack(what, array):
     """Converts an array that supports only DLPack, without a copy. Returns any other object unchanged."""
     if not hasattr(array, "__dlpack__") or hasattr(array, "__array__"):
         return array
-    kind = int(array.__dlpack_device__()[0])
-    if kind != 1:  # kDLCPU
-        raise GartError(f"{what} is on a device of DLPack's kind {kind}; GPU arrays are read by __cuda_array_interface__")
-    return np.from_dlpack(array)
+    return from_dlpack(array, what)
 
 
 class _Memory:
@@ -211,14 +237,16 @@ class _Memory:
         if code == _STRING:
             self._read_strings(what, array)
             return
+        if not hasattr(array, "__cuda_array_interface__"):
+            array = _from_dlpack(what, array)
         if hasattr(array, "__cuda_array_interface__"):
-            self.array = array
+            self.array, self.in_place = array, True
             self._read_interface(what, array.__cuda_array_interface__, home)
         else:
-            array = _from_dlpack(what, array)
             if np.ma.is_masked(array):
                 raise GartError(f"{what} has masked elements, which have no value")
             self.array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
+            self.in_place = self.array is array
             self.data, self.shape, self.dtype = self.array.ctypes.data, self.array.shape, self.array.dtype
             self.writable = self.array.flags.writeable
         named = np.dtype(_DTYPES[code]) if code in _DTYPES else self.dtype
@@ -240,7 +268,7 @@ class _Memory:
             raise GartError(f"{what} must be a dense row-major array")
         self.device = home if home != "cpu" else "cuda"
         if isinstance(self.array, DeviceArray):
-            self.device = self.array.device
+            self.device, self.dtype = self.array.device, self.array.dtype
         elif hasattr(self.array, "__dlpack_device__"):  # the interface does not say which GPU
             self.device = f"cuda:{int(self.array.__dlpack_device__()[1])}"
 
@@ -279,18 +307,78 @@ def _copy(tensor):
 
 
 class DeviceArray:
-    """An output in a GPU's memory, for readers of `__cuda_array_interface__`: valid until the next run or set_output() of its invocation.
-    The interface describes types that it does not know, such as bfloat16, as raw bytes ("<V2")."""
+    """An array in a GPU's memory, for readers of `__cuda_array_interface__` and `__dlpack__`. An output is valid until the next run or
+    set_output() of its invocation. The interface describes types that it does not know, such as bfloat16, as raw bytes ("<V2")."""
 
-    def __init__(self, invocation, tensor, stream):
-        self.shape, self.dtype = tuple(tensor.dims[:tensor.rank]), np.dtype(_DTYPES[tensor.dtype])
-        self.device = tensor.device.decode()
-        self._invocation = invocation  # the array may be memory of this invocation
-        self.__cuda_array_interface__ = {"version": 3, "shape": self.shape, "typestr": self.dtype.str, "strides": None,
-                                         "data": (tensor.data or 0, False), "stream": stream}
+    def __init__(self, owner, described):
+        """`owner`: the object that the memory belongs to. `described`: the fields of `__cuda_array_interface__`, "dtype" and "device"."""
+        described = dict(described)
+        self.dtype, self.device = described.pop("dtype"), described.pop("device")
+        self.shape, self._owner = described["shape"], owner
+        self.__cuda_array_interface__ = {**described, "typestr": self.dtype.str}
+
+    @classmethod
+    def _of_output(cls, invocation, tensor, stream):
+        return cls(invocation, {"version": 3, "shape": tuple(tensor.dims[:tensor.rank]), "strides": None, "data": (tensor.data or 0, False),
+                                "stream": stream, "dtype": np.dtype(_DTYPES[tensor.dtype]), "device": tensor.device.decode()})
 
     def __array__(self, *_, **__):
         raise GartError(f"the array is in the memory of {self.device}; set_output(name, None) brings an output to the host")
+
+    def __dlpack_device__(self):
+        """(2, the GPU's number), as DLPack names CUDA devices."""
+        return _dlpack.CUDA, int(self.device.partition(":")[2] or 0)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A capsule with this memory. Waits for the stream that writes it, unless the consumer works on that stream (None: the default
+        stream; -1: the consumer does not want to wait)."""
+        if copy or dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError(f"the array is in the memory of {self.device}, and is not copied")
+        if stream == 0:
+            raise ValueError("stream 0 is ambiguous: 1 is the default stream, 2 the default stream of the thread")
+        data, read_only = self.__cuda_array_interface__["data"]
+        made_on, strides = self.__cuda_array_interface__["stream"], self.__cuda_array_interface__["strides"]
+        if strides is not None:
+            raise BufferError("the array has strides: take its capsule from the library that made it")
+        if made_on is not None and stream != -1 and made_on != (stream or _DEFAULT_STREAM):
+            _synchronize(made_on, self.device)
+        return _dlpack.capsule_of(self, data, self.shape, self.dtype, self.__dlpack_device__(), max_version=max_version,
+                                  flags=_dlpack.READ_ONLY if read_only else 0)
+
+
+class HostArray:
+    """An output in the invocation's memory on the host, without a copy: valid until the next run or set_output(). For readers of
+    `__dlpack__`, and for numpy.asarray(). Both keep the invocation."""
+
+    def __init__(self, owner, tensor):
+        self.shape, self.dtype, self.device = tuple(tensor.dims[:tensor.rank]), np.dtype(_DTYPES[tensor.dtype]), "cpu"
+        self._owner, self._data = owner, tensor.data or 0
+
+    def __array__(self, dtype=None, copy=None):
+        """The memory as an array of numpy."""
+        if 0 in self.shape:
+            array = np.empty(self.shape, self.dtype)
+        else:
+            array = _dlpack.host_array(self, self._data, self.shape, self.dtype)
+        if dtype is not None and np.dtype(dtype) != self.dtype:
+            if copy is False:
+                raise ValueError(f"an array of {np.dtype(dtype)} needs a copy")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __dlpack_device__(self):
+        """(1, 0), the host."""
+        return _dlpack.CPU, 0
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """A capsule with this memory, or with a copy of it if `copy` is true."""
+        if stream is not None:
+            raise BufferError("an array of the host has no stream")
+        if dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError("the array is in the host's memory, and is not copied to a device")
+        owner = self.__array__(copy=True) if copy else self
+        return _dlpack.capsule_of(owner, owner.ctypes.data if copy else self._data, self.shape, self.dtype, self.__dlpack_device__(),
+                                  max_version=max_version, flags=_dlpack.IS_COPIED if copy else 0)
 
 
 class _Program:
@@ -390,7 +478,7 @@ class Invocation:
         else:
             what = f"output '{self.outputs[index]}'"
             kept = _Memory(what, place, self.device, self._output_codes[self.outputs[index]])
-            if kept.array is not place or not kept.writable:
+            if not kept.in_place or not kept.writable:
                 raise GartError(f"{what} needs a writable, dense row-major array")
             place_name, data, size, code = kept.device, kept.data, kept.bytes, kept.code()
         _check(_lib.gart_set_output_on(self._invocation, ctypes.c_size_t(index), ctypes.c_void_p(data), ctypes.c_size_t(size), code,
@@ -422,17 +510,17 @@ class Invocation:
         step."""
         _lib.gart_cancel(self._invocation)
 
-    def output(self, which):
-        """An output (a name or an index) of the last run. It is a copy as a numpy array, once the run is over. If set_output() put the output
-        on a GPU, it is a DeviceArray."""
+    def output(self, which, copy=True):
+        """An output (a name or an index) of the last run. It is a copy as a numpy array, once the run is over. If `copy` is false, it is a
+        HostArray, which shows the invocation's memory. If set_output() put the output on a GPU, it is a DeviceArray."""
         index, tensor = ctypes.c_size_t(self._index(which)), _Tensor()
         _check(_lib.gart_get_output(self._invocation, index, ctypes.byref(tensor)))
         if tensor.device != b"cpu":
-            return DeviceArray(self, tensor, self._stream)
+            return DeviceArray._of_output(self, tensor, self._stream)
         if self._in_flight:
             self.wait()
             _check(_lib.gart_get_output(self._invocation, index, ctypes.byref(tensor)))
-        return _copy(tensor)
+        return _copy(tensor) if copy else HostArray(self, tensor)
 
     def run(self, feeds):
         """Runs on exactly these inputs, {name: array}. Inputs of earlier calls are not used. Returns {name: array}; class labels that are
@@ -575,7 +663,7 @@ class Model(Invocation):
     another one. All other methods use the model's own invocation, so only one thread at a time may call them."""
 
     def __init__(self, path, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True, runs=0,
-                 refuse_runs=False):
+                 refuse_runs=False, trusted_keys=None, signature=None):
         _use_library()
         device, target = device and device.encode(), target and target.encode()
         parallel = parallel or {}
@@ -584,6 +672,7 @@ class Model(Invocation):
         self._own, self._spare = threading.Lock(), {}
         options = _LoadOptions(ctypes.sizeof(_LoadOptions), int(not verify), threads, device, target, int(blocking), no_spin=int(not spin),
                                runs=runs, refuse_runs=int(refuse_runs), **parallel)
+        _set_trust(options, trusted_keys, signature)
         super().__init__(_Program(path, options, custom_ops or {}))
         self.states = list(self._program.own_states)
 
@@ -631,7 +720,7 @@ class Model(Invocation):
 
 
 def load(path=None, device=None, target=None, threads=0, verify=True, blocking=False, custom_ops=None, parallel=None, spin=True, *,
-         runs=0, refuse_runs=False, store=None, model=None):
+         runs=0, refuse_runs=False, store=None, model=None, trusted_keys=None, signature=None):
     """Loads a model from a file (`path`, a text or os.PathLike) or from an artifact's bytes: on `device` ("cpu", "cuda", "cuda:0"; None:
     the first GPU that the model has code for, otherwise the CPU), with the model's code for `target` ("sm_90a"; None: the best).
 
@@ -643,6 +732,10 @@ def load(path=None, device=None, target=None, threads=0, verify=True, blocking=F
 
     `runs`: most runs at a time (0: any number); a further run waits, or raises GartError if `refuse_runs` is true.
 
+    `trusted_keys`: the text of a PEM file with a public key of Ed25519, or several. An artifact that none of them has signed (gcc-graph
+    sign) is refused. The signature covers all bytes, which are first copied to this process's memory. It is `signature` (64 bytes), or
+    else in the file `path`.sig. Needs OpenSSL's libcrypto.so.3 or .1.1.
+
     `custom_ops`: {name: function} for the operators that `gcc-graph compile --custom-op` declared ("acme::Blend"). Each
     is called as function(inputs, outputs, attributes). The inputs are arrays to read, the outputs arrays to write
     completely, the attributes a dict. The arrays are the model's own memory and valid only during the call; None stands
@@ -652,4 +745,4 @@ def load(path=None, device=None, target=None, threads=0, verify=True, blocking=F
         raise TypeError("gart.load takes a path or an artifact's bytes, or store and model")
     if store is not None:
         path = _store.find(store, model)
-    return Model(path, device, target, threads, verify, blocking, custom_ops, parallel, spin, runs, refuse_runs)
+    return Model(path, device, target, threads, verify, blocking, custom_ops, parallel, spin, runs, refuse_runs, trusted_keys, signature)

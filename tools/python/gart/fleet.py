@@ -24,7 +24,8 @@ class _Options(ctypes.Structure):
                 ("devices", ctypes.POINTER(ctypes.c_char_p)), ("device_count", ctypes.c_size_t),
                 ("places", ctypes.POINTER(ctypes.c_char_p)), ("place_count", ctypes.c_size_t),
                 ("only", ctypes.POINTER(ctypes.c_char_p)), ("only_count", ctypes.c_size_t), ("no_monitor", ctypes.c_int),
-                ("custom_ops", ctypes.c_void_p), ("custom_op_count", ctypes.c_size_t), ("dynamic", ctypes.c_int), ("refuse_requests", ctypes.c_int)]
+                ("custom_ops", ctypes.c_void_p), ("custom_op_count", ctypes.c_size_t), ("dynamic", ctypes.c_int), ("refuse_requests", ctypes.c_int),
+                *gart._TRUST_FIELDS]
 
 
 class _GroupTime(ctypes.Structure):
@@ -114,11 +115,12 @@ class Request:
         self.start()
         self.wait()
 
-    def output(self, index):
-        """A copy."""
+    def output(self, index, copy=True):
+        """A copy of an output of the last run. If `copy` is false, a gart.HostArray, which shows the request's memory until its next
+        run."""
         tensor = _Tensor()
         _check(_lib.gart_fleet_get_output(self._handle, ctypes.c_size_t(index), ctypes.byref(tensor)))
-        return gart._copy(tensor)
+        return gart._copy(tensor) if copy else gart.HostArray(self, tensor)
 
     def result(self):
         """Waits for the run and returns {name: array}."""
@@ -130,7 +132,8 @@ class Model:
     """A model compiled for a fleet, loaded onto its devices."""
     _handle = None
 
-    def __init__(self, path, devices, placement, only, threads, requests, verify, monitor, custom_ops, dynamic, refuse_requests):
+    def __init__(self, path, devices, placement, only, threads, requests, verify, monitor, custom_ops, dynamic, refuse_requests,
+                 trusted_keys=None, signature=None):
         _use_library()
         pairs = [[text for pair in given.items() for text in pair] for given in (devices, placement)]
         options = _Options(ctypes.sizeof(_Options), int(not verify), threads, requests, _texts(pairs[0]), len(devices), _texts(pairs[1]),
@@ -138,6 +141,7 @@ class Model:
         self._custom_ops = [gart._CustomOp(name.encode(), gart._op_function(function), None) for name, function in custom_ops.items()]
         functions = (gart._CustomOp * len(custom_ops))(*self._custom_ops)
         options.custom_ops, options.custom_op_count = ctypes.addressof(functions), len(functions)
+        gart._set_trust(options, trusted_keys, signature)
         options.dynamic, options.refuse_requests = int(dynamic), int(refuse_requests)
         self._handle = ctypes.c_void_p()
         _check(_lib.gart_fleet_load(os.fsencode(path), ctypes.byref(options), ctypes.byref(self._handle)))
@@ -190,13 +194,14 @@ class Model:
 
 
 def load(path, devices=None, placement=None, only=(), threads=0, requests=0, verify=True, monitor=True, custom_ops=None, dynamic=False,
-         refuse_requests=False):
+         refuse_requests=False, trusted_keys=None, signature=None):
     """Loads a model that was compiled with --fleet, and its parts onto their devices.
 
     `devices`: this machine's substitutes for devices of the file, {"acc:0": "cpu:1"}. `placement`: {group: device of the file}, in place of
     the file's placement. `only`: devices of the file; others are not used. `threads`: the number for each CPU pool (0: one per core).
     `requests`: the maximum number in flight (0: two per device); a further request waits, or raises GartError if `refuse_requests` is true.
     `monitor`: measures, for times(). `custom_ops`: as in gart.load; threads of the devices call them. `dynamic`: when a request starts,
-    each of its groups is placed on the device that is estimated to finish it first, given the devices' pending work."""
+    each of its groups is placed on the device that is estimated to finish it first, given the devices' pending work.
+    `trusted_keys`, `signature`: as in gart.load."""
     return Model(path, devices or {}, placement or {}, list(only), threads, requests, verify, monitor, custom_ops or {}, dynamic,
-                 refuse_requests)
+                 refuse_requests, trusted_keys, signature)
