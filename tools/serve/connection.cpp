@@ -2,6 +2,7 @@
 
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <charconv>
 #include <optional>
 #include <utility>
 
@@ -16,6 +17,8 @@ namespace {
 
 constexpr size_t kSlowestBytesPerSecond = 16 << 10;  // slower transfers of a body are cut off
 
+constexpr size_t kWatchedBytes = 512;  // bytes that are read at a time while a request runs
+
 constexpr std::chrono::seconds kLinger{2};  // time for a client that is still sending to read the last reply
 
 /// The status of the reply to a request that cannot be read. 0: the client has closed the connection.
@@ -27,6 +30,14 @@ unsigned status_of(const Error& error) {
       error != http::error::partial_message)
     return 400;
   return 0;
+}
+
+/// A piece of a body of unknown length, as HTTP/1.1 wants it.
+std::string as_chunk(const std::string& text) {
+  if (text.empty()) return text;
+  char digits[16];
+  const char* end = std::to_chars(digits, digits + sizeof digits, text.size(), 16).ptr;
+  return std::string(static_cast<const char*>(digits), end) + "\r\n" + text + "\r\n";
 }
 
 }  // namespace
@@ -62,8 +73,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read_body();
   void got_body(Error error);
   void handle();
+  void watch();
+  void watched(Error error, size_t bytes);
   void send(HttpReply reply);
+  template <class Body>
+  void set_head(http::response<Body>& to, const HttpReply& reply);
+  void send_stream(const HttpReply& reply);
+  void send_more();
+  void sent_piece(Error error, bool is_last);
   void sent(Error error);
+  void next();
+  void leave();
   void refuse(Error error);
   void end();
   void discard();
@@ -77,6 +97,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::shared_ptr<ConnectionList> list_;
   bool is_idle_ = true, keeps_alive_ = false, is_head_ = false;
   unsigned version_ = 11;
+  std::shared_ptr<Client> client_;                        // of the current request
+  bool is_watching_ = false;                              // a read waits, which fails when the client leaves
+  bool is_answered_ = false;                              // the reply is complete, but the read has not ended
+  std::optional<http::response<http::empty_body>> head_;  // of a reply in pieces
+  std::optional<http::response_serializer<http::empty_body>> head_writer_;
+  std::shared_ptr<ReplyStream> pieces_;  // not null while such a reply is sent
+  std::string piece_;
+  bool is_sending_ = false;  // the head or a piece
   char discarded_[4096];
 };
 
@@ -154,21 +182,52 @@ void Connection::handle() {
   given.accept_encoding = text(http::field::accept_encoding);
   given.json_length = text("Inference-Header-Content-Length");
   given.body = std::move(request.body());
+  client_ = given.client = std::make_shared<Client>();
   stream_.expires_never();  // the time of the run does not count against the client
   handler_(std::move(given), [pending = std::make_shared<Pending>(shared_from_this())](HttpReply reply) {
     if (pending->self) pending->answer(std::move(reply));
   });
+  if (client_->is_watched()) watch();
+}
+
+/// Reads while the request runs, because only a read fails when the client leaves. Data belongs to the next request.
+void Connection::watch() {
+  is_watching_ = true;
+  stream_.expires_never();
+  stream_.async_read_some(buffer_.prepare(kWatchedBytes),
+                          [self = shared_from_this()](Error error, size_t bytes) { self->watched(error, bytes); });
+}
+
+void Connection::watched(Error error, size_t bytes) {
+  is_watching_ = false;
+  buffer_.commit(bytes);
+  if (std::exchange(is_answered_, false)) return error && error != asio::error::operation_aborted ? leave() : next();
+  if (error) return leave();
+  if (buffer_.size() < options_.header) watch();
+}
+
+void Connection::leave() {
+  if (client_) client_->leave();
+  if (pieces_) pieces_->detach();
+  pieces_ = nullptr;
+  stream_.close();
+}
+
+template <class Body>
+void Connection::set_head(http::response<Body>& to, const HttpReply& reply) {
+  if (!reply.type.empty()) to.set(http::field::content_type, reply.type);
+  if (!reply.encoding.empty()) to.set(http::field::content_encoding, reply.encoding);
+  if (reply.json_length) to.set("Inference-Header-Content-Length", std::to_string(*reply.json_length));
+  if (reply.status == 429 || reply.status == 503) to.set(http::field::retry_after, "1");
+  if (reply.status == 401) to.set(http::field::www_authenticate, "Bearer");
+  keeps_alive_ = keeps_alive_ && !reply.closes && !list_->is_closing;
+  to.keep_alive(keeps_alive_);
 }
 
 void Connection::send(HttpReply reply) {
+  if (reply.stream) return send_stream(reply);
   reply_.emplace(static_cast<http::status>(reply.status), version_);
-  if (!reply.type.empty()) reply_->set(http::field::content_type, reply.type);
-  if (!reply.encoding.empty()) reply_->set(http::field::content_encoding, reply.encoding);
-  if (reply.json_length) reply_->set("Inference-Header-Content-Length", std::to_string(*reply.json_length));
-  if (reply.status == 429 || reply.status == 503) reply_->set(http::field::retry_after, "1");
-  if (reply.status == 401) reply_->set(http::field::www_authenticate, "Bearer");
-  keeps_alive_ = keeps_alive_ && !reply.closes && !list_->is_closing;
-  reply_->keep_alive(keeps_alive_);
+  set_head(*reply_, reply);
   reply_->body() = std::move(reply.body);
   reply_->prepare_payload();
   if (is_head_) reply_->body().clear();
@@ -176,8 +235,53 @@ void Connection::send(HttpReply reply) {
   http::async_write(stream_, *reply_, [self = shared_from_this()](Error error, size_t) { self->sent(error); });
 }
 
+void Connection::send_stream(const HttpReply& reply) {
+  if (client_->has_left()) return reply.stream->detach();
+  head_.emplace(static_cast<http::status>(reply.status), version_);
+  keeps_alive_ = keeps_alive_ && version_ == 11;  // before HTTP/1.1, only the connection's end ends such a body
+  set_head(*head_, reply);
+  head_->set(http::field::cache_control, "no-cache");
+  head_->chunked(version_ == 11);
+  head_writer_.emplace(*head_);
+  pieces_ = reply.stream;
+  is_sending_ = true;
+  stream_.expires_after(options_.idle);
+  http::async_write_header(stream_, *head_writer_,
+                           [self = shared_from_this()](Error error, size_t) { self->sent_piece(error, false); });
+  pieces_->attach(
+      [self = shared_from_this()] { asio::post(self->stream_.get_executor(), [self] { self->send_more(); }); });
+}
+
+void Connection::send_more() {
+  if (is_sending_ || !pieces_) return;
+  const ReplyStream::Pieces pieces = pieces_->take();
+  if (pieces.text.empty() && !pieces.is_last) return;
+  piece_ = version_ == 11 ? as_chunk(pieces.text) + (pieces.is_last ? "0\r\n\r\n" : "") : pieces.text;
+  is_sending_ = true;
+  stream_.expires_after(options_.idle + std::chrono::seconds(piece_.size() / kSlowestBytesPerSecond));
+  asio::async_write(
+      stream_, asio::buffer(piece_),
+      [self = shared_from_this(), is_last = pieces.is_last](Error error, size_t) { self->sent_piece(error, is_last); });
+}
+
+void Connection::sent_piece(Error error, bool is_last) {
+  is_sending_ = false;
+  if (error || !pieces_) return leave();
+  if (!is_last) return send_more();
+  pieces_->detach();
+  pieces_ = nullptr;
+  sent({});
+}
+
 void Connection::sent(Error error) {
-  if (error) return;
+  if (error) return leave();
+  if (!is_watching_) return next();
+  is_answered_ = true;
+  stream_.cancel();
+}
+
+void Connection::next() {
+  client_ = nullptr;
   if (!keeps_alive_) return end();
   read_header();
 }

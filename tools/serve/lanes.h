@@ -35,6 +35,12 @@ class Lanes {
 
   /// Queues a job. Answers at once with 429 if the queue is full, or with 503 after drain().
   void submit(std::unique_ptr<InferJob> job);
+  /// Queues a step of work that was admitted. It waits for its turn among the requests.
+  void submit_step(std::function<void()> step);
+  /// True if a step should end soon, because other requests wait or the threads end.
+  bool wants_turn() const;
+  /// Throws Refusal if there is no room for another request beside `others` that wait elsewhere, or after drain().
+  void admit(size_t others) const;
   /// Queues other work, such as loading a model; lanes run it before the waiting requests.
   void run_task(std::function<void()> task);
   /// Ends the threads; requests that wait are not answered.
@@ -64,6 +70,7 @@ class Lanes {
   void keep_time();
   /// Takes the job. If it throws Refusal, the job stays with the caller.
   void enqueue(std::unique_ptr<InferJob>& job);
+  void check_room(size_t others) const;
   bool enter_sequence(InferJob& job);
   void make_ready(InferJob& job);
   std::unique_ptr<InferJob> extract(Order order);

@@ -138,4 +138,9 @@ gart::Session Model::new_session() const {
   return value_or_refuse(program_->new_session());
 }
 
+gart::Generator Model::new_generator() const {
+  const gart::Session session = new_session();
+  return value_or_refuse(gart::Generator::create(*program_, session));
+}
+
 }  // namespace gcg::serve

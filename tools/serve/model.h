@@ -11,6 +11,7 @@
 
 #include "gart/fleet.hpp"
 #include "gart/gart.hpp"
+#include "gart/generate.hpp"
 #include "tools/serve/statistics.h"
 #include "tools/store/store.h"
 
@@ -48,6 +49,8 @@ class Model {
            std::span<const std::string> wanted, const Take& take);
   /// Throws Refusal.
   gart::Session new_session() const;
+  /// Generates tokens in a session of its own. Throws Refusal.
+  gart::Generator new_generator() const;
 
   Statistics statistics;
 

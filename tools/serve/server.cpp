@@ -53,6 +53,7 @@ class Drain {
 
 bool serve(const ServerOptions& options) {
   const gart::store::Store check(options.store, gart::store::Store::Access::read);
+  const TextModels texts(options.tokenizers);
   // The server outlives the lanes, because their last requests send answers to its connections.
   Protocol* handler = nullptr;
   HttpServer server(options.http, [&](HttpRequest request, Answer answer) {
@@ -60,7 +61,8 @@ bool serve(const ServerOptions& options) {
   });
   Lanes lanes(options.lanes);
   Repository repository(options.store, options.devices, lanes);
-  Protocol protocol({options.token, options.http.body, options.logs_requests, options.version}, repository, lanes);
+  Protocol protocol({options.token, options.http.body, options.logs_requests, options.version, options.generations},
+                    repository, lanes, texts);
   protocol.counts = [&] { return server.counts(); };
   handler = &protocol;
   for (const std::string& model : options.models) load(repository, model);

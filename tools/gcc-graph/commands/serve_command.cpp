@@ -13,6 +13,7 @@ namespace {
 struct Arguments {
   serve::ServerOptions server;
   std::string token_file;
+  std::vector<std::string> tokenizers;
   int64_t body_mib = 64, header_kib = 16, idle_seconds = 60, sequence_seconds = 60, drain_seconds = 30;
 };
 
@@ -25,8 +26,16 @@ std::string token_in(const std::string& path) {
   return token;
 }
 
+std::pair<std::string, std::string> parse_tokenizer(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
+    fail("--tokenizer ", text, ": expected ID=FILE, a model of the store and its tokenizer.json");
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
 void run(Arguments& a) {
   serve::ServerOptions& options = a.server;
+  for (const std::string& text : a.tokenizers) options.tokenizers.push_back(parse_tokenizer(text));
   if (!a.token_file.empty()) options.token = token_in(a.token_file);
   options.http.body = static_cast<size_t>(a.body_mib) << 20;
   options.http.header = static_cast<size_t>(a.header_kib) << 10;
@@ -47,6 +56,7 @@ void add_limits(CLI::App& c, Arguments& a) {
   limit("--queue", a.server.lanes.queue, "Most requests that wait; further ones get status 429", 1 << 20);
   limit("--sequences", a.server.lanes.sequences, "Most sequences at a time; further ones get status 429", 1 << 20);
   limit("--sequence-seconds", a.sequence_seconds, "A sequence ends after so many seconds without a request", kDay);
+  limit("--generations", a.server.generations, "Most texts that are generated at a time; others wait", 1 << 16);
   limit("--connections", a.server.http.connections, "Most connections at a time", 1 << 16);
   limit("--body-mib", a.body_mib, "Most MiB of a request's body, also after decompression", 2048);
   limit("--header-kib", a.header_kib, "Most KiB of a request's header", 1024);
@@ -58,7 +68,8 @@ void add_limits(CLI::App& c, Arguments& a) {
 
 void add_serve_command(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
-  CLI::App* c = app.add_subcommand("serve", "Serve the models of a store by the Open Inference Protocol over HTTP");
+  CLI::App* c = app.add_subcommand(
+      "serve", "Serve the models of a store over HTTP, by the Open Inference Protocol and OpenAI's for text");
   c->add_option("--store", a->server.store, "DIR: the store, as gcc-graph store add makes it")->required();
   c->add_option("--address", a->server.http.address, "The address to listen on; 0.0.0.0: all")->capture_default_str();
   a->server.http.port = 8000;
@@ -73,6 +84,11 @@ void add_serve_command(CLI::App& app) {
                 "cpu, cpu:0-3, cuda or cuda:1; default: the best a file has code for");
   c->add_option("--threads", a->server.devices.threads, "Threads that share a run; 0: one per core")
       ->check(CLI::Range(0, 1024));
+  c->add_option(
+       "--tokenizer", a->tokenizers,
+       "ID=FILE: serve text of this model in OpenAI's form, with its tokenizer.json; the folder of FILE has the "
+       "configuration and the chat template. May be given several times")
+      ->allow_extra_args(false);
   c->add_option("--token-file", a->token_file, "Requests need the header Authorization: Bearer and this file's line");
   c->add_flag("--log-requests", a->server.logs_requests,
               "Write a line for each request to the log, which is on stderr");
