@@ -43,6 +43,7 @@ class Lanes {
   void admit(size_t others) const;
   /// Queues other work, such as loading a model; lanes run it before the waiting requests.
   void run_task(std::function<void()> task);
+  void run_task_at(Clock::time_point time, std::function<void()> task);
   /// Ends the threads; requests that wait are not answered.
   void stop();
   /// Accepts no more requests. Returns true when all earlier ones are answered, false at `latest`.
@@ -91,6 +92,7 @@ class Lanes {
   std::unordered_map<std::string, Sequence> sequences_;
   std::list<std::string> idle_;  // sequences that are not busy, the least recently used first
   std::deque<std::function<void()>> tasks_;
+  std::multimap<Clock::time_point, std::function<void()>> later_tasks_;
   uint64_t next_ = 0;
   size_t running_ = 0;
   bool is_draining_ = false, is_stopping_ = false;

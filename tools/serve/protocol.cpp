@@ -156,9 +156,8 @@ void Protocol::route(Call call) {
   call.need("GET");
   if (call.path.empty()) {
     reply.type = "text/html; charset=utf-8";
-    reply.body = page_html(repository_.stored(), [&](const gart::store::StoredVersion& v) {
-      return repository_.is_loaded(v.id, std::to_string(v.version));
-    });
+    reply.body = page_html(repository_.stored(),
+                           [&](const gart::store::StoredVersion& v) { return repository_.is_loaded(v.id, v.version); });
   } else if (call.is({"metrics"})) {
     reply.type = "text/plain; version=0.0.4";
     reply.body = metrics();
@@ -292,6 +291,10 @@ std::string Protocol::metrics() const {
   number("gart_queue_length", "gauge", "Requests that wait for a lane.", lanes_.waiting());
   number("gart_sequences", "gauge", "Sequences with states.", lanes_.sequences());
   number("gart_generations", "gauge", "Requests for text that run or wait.", generations_.count());
+  number("gart_memory_bytes", "gauge", "Bytes that loaded models hold.", static_cast<uint64_t>(repository_.memory()));
+  if (repository_.budget() > 0)
+    number("gart_memory_budget_bytes", "gauge", "Most bytes that loaded models may hold.",
+           static_cast<uint64_t>(repository_.budget()));
   std::map<std::string, std::string> lines;
   for (const auto& model : repository_.loaded())
     model->statistics.add_metrics(lines, "model=\"" + model->id() + "\",version=\"" + model->version() + "\"");

@@ -60,7 +60,7 @@ bool serve(const ServerOptions& options) {
     handler->handle(std::move(request), std::move(answer));
   });
   Lanes lanes(options.lanes);
-  Repository repository(options.store, options.devices, lanes);
+  Repository repository(options.store, options.devices, options.memory, lanes);
   Protocol protocol({options.token, options.http.body, options.logs_requests, options.version, options.generations},
                     repository, lanes, texts);
   protocol.counts = [&] { return server.counts(); };

@@ -16,6 +16,7 @@ struct ServerOptions {
   LaneOptions lanes;
   DeviceOptions devices;
   std::vector<std::string> models;  // models to load before the server is ready: "ID" or "ID@VERSION"
+  int64_t memory = 0;               // most bytes that loaded models may hold; 0: any number
   std::vector<std::pair<std::string, std::string>> tokenizers;  // ids of models that generate text, and tokenizer.json
   size_t generations = 16;                                      // most of them that run at a time
   std::string token;

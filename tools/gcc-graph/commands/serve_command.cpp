@@ -13,6 +13,7 @@ namespace {
 struct Arguments {
   serve::ServerOptions server;
   std::string token_file;
+  uint64_t memory = 0;
   std::vector<std::string> tokenizers;
   int64_t body_mib = 64, header_kib = 16, idle_seconds = 60, sequence_seconds = 60, drain_seconds = 30;
 };
@@ -37,6 +38,7 @@ void run(Arguments& a) {
   serve::ServerOptions& options = a.server;
   for (const std::string& text : a.tokenizers) options.tokenizers.push_back(parse_tokenizer(text));
   if (!a.token_file.empty()) options.token = token_in(a.token_file);
+  options.memory = static_cast<int64_t>(std::min<uint64_t>(a.memory, INT64_MAX));
   options.http.body = static_cast<size_t>(a.body_mib) << 20;
   options.http.header = static_cast<size_t>(a.header_kib) << 10;
   options.http.idle = std::chrono::seconds(a.idle_seconds);
@@ -79,6 +81,10 @@ void add_serve_command(CLI::App& app) {
                 "Comma-separated models, ID or ID@VERSION, to load before the first request. Others are loaded when a "
                 "request names them")
       ->delimiter(',');
+  c->add_option("--memory", a->memory,
+                "Most memory for loaded models, as 2GB or 500MiB; those that were not used for the longest time are "
+                "unloaded. Default: any amount")
+      ->transform(CLI::AsSizeValue(true));
   c->add_option("--lanes", a->server.lanes.lanes, "Runs at a time; 0: one per core")->check(CLI::Range(0, 1024));
   c->add_option("--device", a->server.devices.device,
                 "cpu, cpu:0-3, cuda or cuda:1; default: the best a file has code for");
