@@ -160,6 +160,37 @@ class Memory(CliCase):
         self.assertEqual(step("held2"), 3)
         self.assertEqual(self.states(server)["held1"][0], "UNAVAILABLE")
 
+    def test_what_a_model_has_learned_stays(self):
+        """The least recently used model makes room, unless a training run has changed its states."""
+        model = parser.parse_model('<ir_version: 8, opset_import: ["": 20]>\n' + """learns (float[batch, 131072] x) => (float[batch, 1] y) {
+  y = MatMul(x, w)
+}""")
+        model.graph.initializer.append(numpy_helper.from_array(np.zeros((131072, 1), np.float32), "w"))
+        self.add("learns", model, "--train", "loss=mse(y,target),optimizer=sgd(lr=0.25)")
+        server = self.started()
+        x = np.zeros((1, 131072), np.float32)
+        x[0, 0] = 1
+
+        def run(arrays, **more):
+            body, headers = binary_request(arrays, **more)
+            status, head, content = server.ask("POST", "/v2/models/learns/infer", body, headers)
+            self.assertEqual(status, 200, content)
+            return binary_outputs(head, content)
+        self.assertEqual(run({"x": x})["y"], 0)
+        for number in range(1, 6):
+            self.ask(server, number)
+        self.assertEqual(self.states(server)["learns"], ("UNAVAILABLE", "unloaded to make room for other models"))
+        body, headers = binary_request({"x": x, "target": np.ones((1, 1), np.float32)})
+        head = json.loads(body[:int(headers["Inference-Header-Content-Length"])])
+        head["parameters"]["entry"] = "train"
+        text = json.dumps(head).encode()
+        status, _, content = server.ask("POST", "/v2/models/learns/infer", text + body[int(headers["Inference-Header-Content-Length"]):], {"Inference-Header-Content-Length": str(len(text))})
+        self.assertEqual(status, 200, content)
+        for number in range(1, 6):
+            self.ask(server, number)
+        self.assertEqual(self.states(server)["learns"][0], "READY")
+        self.assertEqual(run({"x": x})["y"], 0.5)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -19,22 +19,22 @@ void refuse_error(const gart::Error& error) {
   throw Refusal(is_request ? 400 : error.code == ErrorCode::out_of_memory ? 503 : 500, error.message);
 }
 
-Model::Model(gart::store::StoredVersion stored, const std::string& path, const DeviceOptions& options,
-             MemoryTotal memory)
-    : stored_(std::move(stored)), memory_(std::move(memory)), file_(memory_, stored_.bytes) {
+Model::Model(gart::store::StoredVersion stored, const std::string& path, std::shared_ptr<const ArtifactBytes> bytes,
+             const DeviceOptions& options, MemoryTotal memory)
+    : stored_(std::move(stored)), memory_(std::move(memory)), file_(memory_, stored_.bytes), bytes_(std::move(bytes)) {
   // The file needs no verification: the store has compared its digest with the file that was verified when it was
   // added.
   if (!stored_.facts.groups.empty() && options.device.empty()) {
     gart::fleet::LoadOptions load;
     load.verify = false;
     load.threads = options.threads;
-    fleet_ = value_or_refuse(gart::fleet::load(path, load));
+    fleet_ = value_or_refuse(bytes_ ? gart::fleet::load(bytes_->get(), load) : gart::fleet::load(path, load));
   } else {
     gart::LoadOptions load;
     load.verify = false;
     load.threads = options.threads;
     load.device = options.device;
-    program_ = value_or_refuse(gart::load(path, load));
+    program_ = value_or_refuse(bytes_ ? gart::load(bytes_->get(), load) : gart::load(path, load));
   }
 }
 

@@ -13,6 +13,7 @@
 #include "gart/fleet.hpp"
 #include "gart/gart.hpp"
 #include "gart/generate.hpp"
+#include "tools/serve/artifact_bytes.h"
 #include "tools/serve/memory_count.h"
 #include "tools/serve/statistics.h"
 #include "tools/store/store.h"
@@ -28,9 +29,10 @@ class Model {
  public:
   using Take = std::function<void(const std::string& output, const gart::TensorView&)>;
 
-  /// Loads the artifact at `path`: on its fleet if it was compiled for one, otherwise on one device. Counts its file
-  /// and its runs' intermediate results in `memory`. Throws Refusal.
-  Model(gart::store::StoredVersion stored, const std::string& path, const DeviceOptions& options, MemoryTotal memory);
+  /// Loads the artifact from `bytes`, or if they are null, from the file at `path`: on its fleet if it was compiled for
+  /// one, otherwise on one device. Counts its file and its runs' intermediate results in `memory`. Throws Refusal.
+  Model(gart::store::StoredVersion stored, const std::string& path, std::shared_ptr<const ArtifactBytes> bytes,
+        const DeviceOptions& options, MemoryTotal memory);
 
   const gart::store::StoredVersion& stored() const { return stored_; }
   const std::string& id() const { return stored_.id; }
@@ -78,7 +80,8 @@ class Model {
   MemoryTotal memory_;
   CountedBytes file_;
   std::atomic<bool> has_changed_ = false;
-  std::optional<gart::Program> program_;  // set unless `fleet_` is
+  std::shared_ptr<const ArtifactBytes> bytes_;  // the program may use it in place
+  std::optional<gart::Program> program_;        // set unless `fleet_` is
   std::optional<gart::fleet::Program> fleet_;
   mutable std::mutex mutex_;
   std::map<std::string, std::vector<Borrowed>> idle_;  // by entry point

@@ -25,8 +25,7 @@ StoredVersion version_in(const Store& store, const std::string& id, const std::s
 
 }  // namespace
 
-Repository::Repository(std::string store, DeviceOptions devices, int64_t memory, Lanes& lanes)
-    : store_(std::move(store)), devices_(std::move(devices)), budget_(memory), lanes_(lanes) {}
+Repository::Repository(RepositoryOptions options, Lanes& lanes) : options_(std::move(options)), lanes_(lanes) {}
 
 std::shared_ptr<Model> Repository::find(const std::string& id, const std::string& version) const {
   const std::lock_guard lock(mutex_);
@@ -65,7 +64,7 @@ std::map<int64_t, Repository::Loaded>::iterator Repository::least_used(std::map<
 bool Repository::make_room(int64_t bytes) {
   std::vector<std::shared_ptr<Model>> freed;  // destroyed after the lock is released
   const std::lock_guard lock(mutex_);
-  for (int64_t used = *memory_; used + bytes > budget_;) {
+  for (int64_t used = *memory_; used + bytes > options_.memory;) {
     std::map<int64_t, Loaded>* versions = nullptr;
     const auto least = least_used(versions);
     if (versions == nullptr) return false;
@@ -80,8 +79,8 @@ bool Repository::make_room(int64_t bytes) {
 std::string Repository::no_room(const Load& load) const {
   const std::string of = std::to_string(load.found->bytes) + " bytes of the model '" + load.id + "@" +
                          std::to_string(load.found->version) + "' do not fit into --memory: ";
-  if (load.found->bytes > budget_) return of + "the budget has " + std::to_string(budget_);
-  return of + "the models in use hold " + std::to_string(memory()) + " of " + std::to_string(budget_) +
+  if (load.found->bytes > options_.memory) return of + "the budget has " + std::to_string(options_.memory);
+  return of + "the models in use hold " + std::to_string(memory()) + " of " + std::to_string(options_.memory) +
          "; try again later";
 }
 
@@ -89,13 +88,14 @@ std::string Repository::no_room(const Load& load) const {
 std::shared_ptr<Model> Repository::load_now(Load& load) {
   const std::lock_guard loading(loading_);
   if (auto model = find(load.id, load.version)) return model;
-  const Store store(store_, Store::Access::read);
+  const Store store(options_.store, Store::Access::read);
   if (!load.found) load.found = version_in(store, load.id, load.version);
   const StoredVersion& found = *load.found;
-  if (budget_ > 0 && found.bytes > budget_) refuse(503, no_room(load));
-  if (budget_ > 0 && !make_room(found.bytes)) return nullptr;
-  store.check(found);
-  auto model = std::make_shared<Model>(found, store.path_of(found), devices_, memory_);
+  if (options_.memory > 0 && found.bytes > options_.memory) refuse(503, no_room(load));
+  if (options_.memory > 0 && !make_room(found.bytes)) return nullptr;
+  std::shared_ptr<const ArtifactBytes> bytes = trusted_bytes(found, store.path_of(found), options_.trust);
+  if (!bytes) store.check(found);
+  auto model = std::make_shared<Model>(found, store.path_of(found), std::move(bytes), options_.devices, memory_);
   const std::lock_guard lock(mutex_);
   models_[load.id][found.version] = {model, ++uses_};
   displaced_.erase({load.id, found.version});
@@ -120,7 +120,8 @@ void Repository::attempt(const std::shared_ptr<Load>& load) {
 
 void Repository::with_model(const std::string& id, const std::string& version, Use use, Fail fail) {
   if (auto model = find(id, version)) {
-    if (budget_ > 0 && *memory_ > budget_) make_room(0);  // runs may have needed more memory than before
+    if (options_.memory > 0 && *memory_ > options_.memory)
+      make_room(0);  // runs may have needed more memory than before
     return use(std::move(model));
   }
   {
@@ -136,7 +137,7 @@ void Repository::load(const std::string& id, std::function<void()> done, Fail fa
   lanes_.run_task([this, id, done = std::move(done), fail = std::move(fail)] {
     std::string latest;
     try {
-      latest = std::to_string(version_in(Store(store_, Store::Access::read), id, "").version);
+      latest = std::to_string(version_in(Store(options_.store, Store::Access::read), id, "").version);
     } catch (const Refusal& refusal) {
       return fail(refusal.status(), refusal.what());
     } catch (const std::exception& error) {
@@ -192,7 +193,7 @@ std::vector<std::shared_ptr<Model>> Repository::loaded() const {
   return all;
 }
 
-std::vector<StoredVersion> Repository::stored() const { return Store(store_, Store::Access::read).list(); }
+std::vector<StoredVersion> Repository::stored() const { return Store(options_.store, Store::Access::read).list(); }
 
 const char* Repository::reason_not_loaded(const std::string& id, int64_t version) const {
   const std::lock_guard lock(mutex_);

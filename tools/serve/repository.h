@@ -15,13 +15,19 @@
 
 namespace gcg::serve {
 
+struct RepositoryOptions {
+  std::string store;
+  DeviceOptions devices;
+  int64_t memory = 0;  // most bytes that loaded models may hold; 0: any number
+  Trust trust;
+};
+
 class Repository {
  public:
   using Use = std::function<void(std::shared_ptr<Model>)>;
   using Fail = std::function<void(unsigned status, const std::string& message)>;
 
-  /// `memory`: most bytes that loaded models may hold; 0: any number.
-  Repository(std::string store, DeviceOptions devices, int64_t memory, Lanes& lanes);
+  Repository(RepositoryOptions options, Lanes& lanes);
 
   /// Calls `use` with the version of the model; "": the loaded version, or else the store's latest one. Loads the
   /// version in a lane if necessary, unless the model was unloaded by request. If memory lacks, unloads the models that
@@ -35,7 +41,7 @@ class Repository {
   bool is_loaded(const std::string& id, int64_t version) const;
   /// Bytes that loaded models hold, and their limit.
   int64_t memory() const { return *memory_; }
-  int64_t budget() const { return budget_; }
+  int64_t budget() const { return options_.memory; }
 
   std::vector<std::shared_ptr<Model>> loaded() const;
   /// All versions in the store.
@@ -66,9 +72,7 @@ class Repository {
   std::map<int64_t, Loaded>::iterator least_used(std::map<int64_t, Loaded>*& versions);
   std::string no_room(const Load& load) const;
 
-  const std::string store_;
-  const DeviceOptions devices_;
-  const int64_t budget_;
+  const RepositoryOptions options_;
   const MemoryTotal memory_ = std::make_shared<std::atomic<int64_t>>(0);
   Lanes& lanes_;
   mutable std::mutex mutex_;
