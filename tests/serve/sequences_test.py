@@ -139,7 +139,7 @@ class Sequences(ServeCase):
         return {end: sum(client.counts[end] for client in clients) for end in clients[0].counts}
 
     def test_no_state_reaches_another_sequence(self):
-        server = Server(self.folder, "--sequences", "64", "--sequence-seconds", "1", "--load", "running")
+        server = Server(self.folder, "--sequences", "40", "--sequence-seconds", "1", "--load", "running")
         self.addCleanup(server.end)
         begin, totals, resident = time.monotonic(), {}, []
         for part in range(10):
