@@ -89,7 +89,6 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   void read_header();
   void got_header(Error error);
   void read_body();
-  void got_body(Error error);
   void handle();
   void watch();
   void watched(Error error, size_t bytes);
@@ -109,6 +108,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
 
   Stream stream_;
   HeaderBuffer buffer_;
+  std::chrono::steady_clock::time_point body_begin_;
   std::optional<Parser> parser_;
   std::optional<http::response<http::string_body>> reply_;
   const HttpOptions& options_;
@@ -186,6 +186,8 @@ void HttpConnection<Stream>::got_header(Error error) {
   if (buffer_.has_folded_line()) return refuse(http::error::bad_obs_fold);
   if (lengths + codings > 1 || (head.count(http::field::host) != 1 && version_ == 11))
     return refuse(http::error::bad_field);
+  parser_->eager(true);  // reads all chunks that have arrived
+  body_begin_ = std::chrono::steady_clock::now();
   if (!beast::iequals(head[http::field::expect], "100-continue")) return read_body();
   reply_.emplace(http::status::continue_, version_);
   http::async_write(stream_, *reply_, [self = this->shared_from_this()](Error failed, size_t) {
@@ -193,19 +195,15 @@ void HttpConnection<Stream>::got_header(Error error) {
   });
 }
 
+/// A client gets time for the bytes that it has sent, not for those that it promises.
 template <class Stream>
 void HttpConnection<Stream>::read_body() {
-  const auto length = parser_->content_length();
-  const size_t bytes = length ? static_cast<size_t>(*length) : options_.body;
-  tcp().expires_after(options_.idle + std::chrono::seconds(bytes / kSlowestBytesPerSecond));
-  http::async_read(stream_, buffer_, *parser_,
-                   [self = this->shared_from_this()](Error error, size_t) { self->got_body(error); });
-}
-
-template <class Stream>
-void HttpConnection<Stream>::got_body(Error error) {
-  if (error) return refuse(error);
-  handle();
+  if (parser_->is_done()) return handle();
+  const size_t bytes = parser_->get().body().size();
+  tcp().expires_at(body_begin_ + options_.idle + std::chrono::seconds(bytes / kSlowestBytesPerSecond));
+  http::async_read_some(stream_, buffer_, *parser_, [self = this->shared_from_this()](Error error, size_t) {
+    error ? self->refuse(error) : self->read_body();
+  });
 }
 
 template <class Stream>
