@@ -1,5 +1,5 @@
 // Searches stop texts in a text that arrives in pieces, and compares the result with a search in the whole text.
-#include "tools/gcc-graph/text/stop_text.h"
+#include "tools/text/stop_text.h"
 
 #include <gtest/gtest.h>
 

@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kLongestId = 128;
+constexpr size_t kSignatureBytes = 64;  // of Ed25519
 
 std::string named(const Reference& model) {
   return "model '" + model.id + "'" + (model.version ? " version " + std::to_string(*model.version) : "");
@@ -41,6 +42,18 @@ bool is_foreign(const fs::path& folder) {
 int64_t pragma(const Database& database, const char* sql) {
   Query query(database, sql);
   return query.next() ? query.number(0) : 0;
+}
+
+/// The bytes of a signature's file in hexadecimal digits.
+std::string signature_in(const std::string& path) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  if (path.empty()) return "";
+  const FileMap file(path);
+  if (file.bytes().size() != kSignatureBytes)
+    refuse(path, " has ", file.bytes().size(), " bytes: a signature has ", kSignatureBytes);
+  std::string out;
+  for (const uint8_t byte : file.bytes()) out += {kDigits[byte >> 4], kDigits[byte & 15]};
+  return out;
 }
 
 }  // namespace
@@ -109,6 +122,7 @@ StoredVersion Store::add(const NewVersion& given) {
   version.facts = verified_facts(map.bytes(), given.artifact);
   if (given.rows > 1) check_joins_rows(map.bytes(), given.artifact);
   version.rows = given.rows;
+  version.signature = signature_in(given.signature);
   version.digest = digest_text(map.bytes());
   version.bytes = static_cast<int64_t>(map.bytes().size());
   const FileLock lock(folder_ + "/lock");
@@ -150,13 +164,14 @@ void Store::insert(StoredVersion& version, const NewVersion& given) const {
     Query(*database_, "DELETE FROM versions WHERE id = ? AND version = ?").bind(id).bind(version.version).run();
   }
   Query(*database_, "UPDATE models SET next = max(next, ?) WHERE id = ?").bind(version.version + 1).bind(id).run();
-  Query(*database_, "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)")
+  Query(*database_, "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?)")
       .bind(id)
       .bind(version.version)
       .bind(version.digest)
       .bind(version.bytes)
       .bind(version.added)
       .bind(version.rows)
+      .bind(version.signature)
       .run();
   insert_facts(version);
 }
@@ -198,10 +213,18 @@ int64_t Store::remove(const Reference& model) {
 std::vector<StoredVersion> Store::list(const std::string& id) const {
   std::vector<StoredVersion> all;
   Query query(*database_,
-              "SELECT id, version, digest, bytes, added, rows FROM versions WHERE ? IN ('', id) ORDER BY id, version");
+              "SELECT id, version, digest, bytes, added, rows, signature FROM versions WHERE ? IN ('', id) ORDER BY "
+              "id, version");
   query.bind(id);
   while (query.next()) {
-    all.push_back({query.text(0), query.number(1), query.text(2), query.number(3), query.text(4), query.number(5), {}});
+    all.push_back({query.text(0),
+                   query.number(1),
+                   query.text(2),
+                   query.number(3),
+                   query.text(4),
+                   query.number(5),
+                   query.text(6),
+                   {}});
     all.back().facts = facts_of(all.back().id, all.back().version);
   }
   return all;
