@@ -69,8 +69,8 @@ void infer_blocks(InferContext& ctx) {
   const BlockPacking packing = block_packing(node);
   const int64_t columns = columns_of(node), panels = blocks_of(node.int_attribute("n", 0), columns);
   for (int i = 1; i < ctx.input_count(); ++i)
-    if (const Shape wanted = {panels, i == 1 ? packing.words() : packing.blocks(), columns}; ctx.shape(i) != wanted)
-      ctx.fail(concat("input ", i, " must be ", str(wanted), " for n, k, bits and block"));
+    if (const Shape expected = {panels, i == 1 ? packing.words() : packing.blocks(), columns}; ctx.shape(i) != expected)
+      ctx.fail(concat("input ", i, " must be ", str(expected), " for n, k, bits and block"));
 }
 
 void infer_packed_matmul(InferContext& ctx) {

@@ -90,12 +90,12 @@ class EntriesMaker {
     graph.outputs.resize(1);
     const size_t before = graph.inputs.size();
     add_loss(graph, options_.loss);
-    std::vector<ValueId> own = inputs;
-    own.insert(own.end(), graph.inputs.begin() + static_cast<std::ptrdiff_t>(before), graph.inputs.end());
+    std::vector<ValueId> all_inputs = inputs;
+    all_inputs.insert(all_inputs.end(), graph.inputs.begin() + static_cast<std::ptrdiff_t>(before), graph.inputs.end());
     optimize(graph, parameters);
     if (random) changing_.push_back({graph.value(random->in).name, random->in, random->out, random->initial});
-    if (options_.optimizer.rate_is_input) own.push_back(rate_);
-    graph.inputs = std::move(own);
+    if (options_.optimizer.rate_is_input) all_inputs.push_back(rate_);
+    graph.inputs = std::move(all_inputs);
     for (const Changing& c : changing_) add_state(graph, c, c.out);
     return graph;
   }

@@ -39,7 +39,7 @@ class ProgramEngines final : public Engines {
   }
 
   std::unique_ptr<Engine> open(uint32_t device, std::span<const uint32_t> parts) override {
-    const Device& wanted = assembly_.devices[device];
+    const Device& required = assembly_.devices[device];
     gart::LoadOptions options;
     options.verify = false;  // read() has verified the file already
     options.threads = options_.threads;
@@ -47,18 +47,18 @@ class ProgramEngines final : public Engines {
     options.blocking = options_.blocking;
     options.custom_ops = custom_ops_;
     for (const DeviceHere& here : options_.devices)
-      if (here.name == wanted.name) options.device = here.device;
+      if (here.name == required.name) options.device = here.device;
     try {
-      if (options.device.empty()) options.device = device_here(wanted);
-      if (has_target(wanted.target)) options.target = wanted.target;
+      if (options.device.empty()) options.device = device_here(required);
+      if (has_target(required.target)) options.target = required.target;
       const DeviceKind* used = named_kind(options.device);
-      if (!wanted.kind->has_threads || (used != nullptr && !used->has_threads)) options.threads = 0;
+      if (!required.kind->has_threads || (used != nullptr && !used->has_threads)) options.threads = 0;
       auto engine = std::make_unique<ProgramEngine>(artifact_.file, assembly_.entries, options);
       engine->add(parts);
       return engine;
     } catch (const Failure& failure) {
-      fail(failure.error.code, "device '", wanted.name, "' of the file is not available: ", failure.error.message, " (",
-           present_devices(), "); ", ways_without(*artifact_.manifest, assembly_, device));
+      fail(failure.error.code, "device '", required.name, "' of the file is not available: ", failure.error.message,
+           " (", present_devices(), "); ", ways_without(*artifact_.manifest, assembly_, device));
     }
   }
 
@@ -304,9 +304,9 @@ Result<void> Request::set_input(std::string_view name, const TensorView& tensor)
 Result<void> Request::fetch(std::span<const std::string_view> names) {
   return guarded([&] {
     require_idle(state_->run);
-    std::vector<uint32_t> wanted;
-    for (const std::string_view name : names) wanted.push_back(state_->fleet->assembly.find_value(name));
-    state_->run.set_route(state_->fleet->route(wanted.empty() ? state_->fleet->assembly.outputs : wanted));
+    std::vector<uint32_t> requested;
+    for (const std::string_view name : names) requested.push_back(state_->fleet->assembly.find_value(name));
+    state_->run.set_route(state_->fleet->route(requested.empty() ? state_->fleet->assembly.outputs : requested));
   });
 }
 
@@ -335,7 +335,7 @@ Result<void> Request::run() {
   return started ? wait() : started;
 }
 
-size_t Request::outputs() const { return state_->run.route().wanted.size(); }
+size_t Request::outputs() const { return state_->run.route().requested.size(); }
 size_t Request::calls() const { return state_->run.route().calls.size(); }
 
 std::vector<PartTime> Request::times() const {
@@ -355,14 +355,14 @@ std::vector<PartTime> Request::times() const {
 
 TensorView Request::output(size_t index) const {
   const RequestState& run = state_->run;
-  if (run.is_under_way() || !run.has_run() || index >= run.route().wanted.size()) return {};
-  return run.value(run.route().wanted[index]);
+  if (run.is_under_way() || !run.has_run() || index >= run.route().requested.size()) return {};
+  return run.value(run.route().requested[index]);
 }
 
 TensorView Request::output(std::string_view name) const {
-  const std::vector<uint32_t>& wanted = state_->run.route().wanted;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (state_->fleet->assembly.values[wanted[i]].info.name == name) return output(i);
+  const std::vector<uint32_t>& requested = state_->run.route().requested;
+  for (size_t i = 0; i < requested.size(); ++i)
+    if (state_->fleet->assembly.values[requested[i]].info.name == name) return output(i);
   return {};
 }
 

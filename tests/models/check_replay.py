@@ -3,7 +3,7 @@
 
   check_replay.py [--update] [--texts DIR] [--against DIR] [NAME...]
 
-Compiles each small model (small_models.py), and some models of the zoo if it is beside the repository, with open and with fixed dims, for CPUs and for sm_80. The digest of the plan's text (kernels as expressions, buffers, steps, waits) must be the one in replay.json. So must the digest of each kernel's source, which is the LLVM IR before LLVM's passes, or the CUDA C++ (rows that end in "source"), and the digest of each header that the CUDA C++ includes (rows that begin with "device"). Comments of CUDA C++ do not count. Sources of small models are also compared for CPUs with tiles, NEON, Hopper and Blackwell. --update rewrites that file. --texts DIR stores the texts in DIR; --against DIR shows the differences to texts that another build stored. With either, the digests of the whole artifacts for CPUs are compared as well; replay.json has none, because machine code depends on LLVM's version. NAME: patterns of models; "device" stands for the headers.
+Compiles each small model (small_models.py), and some models of the zoo if it is beside the repository, with open and with fixed dims, for CPUs and for sm_80. The digest of the plan's text (kernels as expressions, buffers, steps, waits) must be the one in replay.json. So must the digest of each kernel's source (rows that end in "source"), which is the LLVM IR before LLVM's passes, or the CUDA C++. So must the digest of each header that the CUDA C++ includes (rows that begin with "device"). Comments of CUDA C++ do not count. Sources of small models are also compared for CPUs with tiles, NEON, Hopper and Blackwell. --update rewrites that file. --texts DIR stores the texts in DIR; --against DIR shows the differences to texts that another build stored. With either, the digests of the whole artifacts for CPUs are compared as well; replay.json has none, because machine code depends on LLVM's version. NAME: patterns of models; "device" stands for the headers.
 """
 import argparse
 import difflib
@@ -175,17 +175,17 @@ def main():
             if a.names and not any(fnmatch.fnmatch(name, pattern) for pattern in a.names):
                 continue
             make()
-            for targets, form, options in compilations(name, sizes):
+            for targets, variant, options in compilations(name, sizes):
                 plans, sources = parts(printed(path, targets, options))
                 for target, of_target in sources.items():
                     texts = [code(source) for source in of_target] if target.startswith("sm_") else of_target
-                    note(f"{name} {target} {form} source", digests(texts), {".txt": "".join(of_target)})
+                    note(f"{name} {target} {variant} source", digests(texts), {".txt": "".join(of_target)})
                 if len(targets) > 1:
                     continue
                 kept = {".txt": plans}
                 if (a.texts or a.against) and targets[0] != "sm_80":
                     kept[".artifact"] = artifact_digest(path, targets[0], options)
-                note(f"{name} {targets[0]} {form}", digest(plans), kept)
+                note(f"{name} {targets[0]} {variant}", digest(plans), kept)
     if a.update:
         json.dump(dict(sorted({**known, **now}.items())), open(LIST, "w"), indent=0)
     for row in changed:
