@@ -17,7 +17,7 @@ std::string join_list(uint64_t kinds, va_list parts) {
       case SentencePart::view:
         out += *va_arg(parts, const std::string_view*);
         break;
-      case SentencePart::integer:
+      case SentencePart::whole:
         out += std::to_string(va_arg(parts, int64_t));
         break;
       case SentencePart::natural:

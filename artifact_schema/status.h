@@ -12,7 +12,7 @@ namespace gart {
 
 /// The type of an argument of join(), which is one part of a sentence. Variadic arguments cost a caller one instruction
 /// each, and sentences are most of the callers' code.
-enum class SentencePart : uint8_t { none, text, string, view, integer, natural };
+enum class SentencePart : uint8_t { none, text, string, view, whole, natural };
 
 namespace detail {
 
@@ -34,7 +34,7 @@ constexpr uint64_t kind_of() {
   SentencePart part = SentencePart::text;
   if (std::is_same_v<Passed, const std::string*>) part = SentencePart::string;
   if (std::is_same_v<Passed, const std::string_view*>) part = SentencePart::view;
-  if (std::is_same_v<Passed, int64_t>) part = SentencePart::integer;
+  if (std::is_same_v<Passed, int64_t>) part = SentencePart::whole;
   if (std::is_same_v<Passed, uint64_t>) part = SentencePart::natural;
   return uint64_t(part);
 }

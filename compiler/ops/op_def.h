@@ -37,8 +37,8 @@ enum class OpKind : uint8_t {
 enum class Cost : uint8_t {
   by_kind,    // `cheap` for views and generators, `plain` for all others
   cheap,      // nearly free: an element of the input, at most converted
-  plain,      // about one addition
-  expensive,  // about ten additions: transcendental functions
+  plain,      // like an addition
+  expensive,  // like ten additions: transcendental functions
 };
 
 /// How often a kernel reads an element of the input.
