@@ -4,7 +4,7 @@
 #
 #   tools/conformance.sh [--target T] [--simulate] [--sample N | CASE...] [--json FILE]
 #
-# With the target of a GPU (sm_80) the suite runs on the CPU and on the GPU; a case that passes only on the CPU fails.
+# With a GPU target such as sm_80, each case runs on the CPU and on the GPU. A case that passes only on the CPU fails.
 # Without a GPU, or with --simulate, the GPU is the simulation of tests/cuda/sim; the output says so.
 source "$(dirname "$0")/lib/setup.sh"
 

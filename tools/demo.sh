@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The main job, on a fresh Debian 12 or Ubuntu 24.04: installs missing packages, builds, compiles a model, runs it.
+# Runs the main job on a fresh Debian 12 or Ubuntu 24.04: installs missing packages, builds, compiles a model and runs it.
 #
 #   tools/demo.sh [--cuda] [model.onnx] [-- COMPILE OPTIONS...]
 #
 # Without a model it makes ResNet-50 with seeded weights (tools/models/make_model.py). --cuda installs NVIDIA's run-time
-# compiler from PyPI and compiles for GPUs as well. No GPU is needed; if there is one, the model runs on it.
+# compiler from PyPI and compiles for GPUs as well. If the machine has a GPU, the model runs on it; otherwise on the CPU.
 source "$(dirname "$0")/lib/setup.sh"
 
 cuda=

@@ -35,9 +35,9 @@ set -euo pipefail
 
 say() { printf '== %s\n' "$*"; }
 
-# ---- here: the bundle
+# ---- on this machine: the bundle
 
-copy_libraries() {  # of a program, without those every system has
+copy_libraries() {  # copies the libraries of a program, except those that every system has
   ldd "$1" | awk '/=> \// {print $3}' | grep -vE '/(libc|libm|libdl|libpthread|librt)\.so|ld-linux' | xargs -I{} cp -L {} "$2"
 }
 
@@ -48,7 +48,7 @@ find_nvrtc() {
   done
 }
 
-make_models() {  # into $1
+make_models() {  # FOLDER
   local name source made=build/models
   [ -z "${GPU_CHECK_BUILD:-}" ] || made=$GPU_CHECK_BUILD/models
   mkdir -p "$made"
@@ -109,9 +109,9 @@ record() {  # RESULTS
   say "added to $folder/$day-$gpu.md"
 }
 
-# ---- there: the stages
+# ---- on the machine with the GPU: the stages
 
-# Runs a program of the bundle with the bundle's libraries; cuBLASLt and cuDNN may be the machine's or Python's.
+# Runs a program of the bundle with the bundle's libraries. cuBLASLt and cuDNN come from the machine or from its Python packages.
 bundled() {
   local program=$home/bin/$1; shift
   LD_LIBRARY_PATH="$home/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}${wheels:+:$wheels}" ${wrapper:-} "$program" "$@"
@@ -164,12 +164,12 @@ gpu_target() {
   case $cap in 90|100|120) [ -n "${GART_SIM_SM:-}" ] && echo "sm_$cap" || echo "sm_${cap}a" ;; *) echo "sm_$cap" ;; esac
 }
 
-cases_part() {  # PART PARTS LIST OUT: one process runs every PARTS-th line, because making a context takes longer than a case
+cases_part() {  # PART PARTS LIST OUT: one process runs every PARTS-th line, because creating a context takes longer than a case
   awk -v part="$1" -v parts="$2" 'NR % parts == part' "$3" |
     XDG_CACHE_HOME=$results/cache bundled gpu_ops_test --cases "$home/cases" "$target" "$deadline" 2>>"$results/conformance.errors" >>"$4"
 }
 
-spread() {  # N FILE: N of its lines, evenly spread; all where there are no more
+spread() {  # N FILE: N evenly spread lines of it, or all if it has fewer
   awk -v n="$1" '{line[NR] = $0} END {for (i = 1; i <= NR; ++i) if (n >= NR || int(i * n / NR) > int((i - 1) * n / NR)) print line[i]}' "$2"
 }
 
@@ -190,7 +190,7 @@ stage_conformance() {
   grep -q '^passed' "$results/conformance.txt"
 }
 
-ops_part() {  # LOG PART PARTS PREFIX...: LOG.passed or LOG.failed is what it printed
+ops_part() {  # LOG PART PARTS PREFIX...: its output goes to LOG.passed or LOG.failed
   local log=$1 part=$2/$3; shift 3
   [ ! -e "$log.passed" ] && ! time_is_up || return 0
   rm -f "$log.failed"
@@ -198,7 +198,7 @@ ops_part() {  # LOG PART PARTS PREFIX...: LOG.passed or LOG.failed is what it pr
     bundled gpu_ops_test --gtest_brief=1 --gtest_filter="${GPU_CHECK_OPS:-*}" >"$log.log" 2>&1 && mv "$log.log" "$log.passed" || mv "$log.log" "$log.failed"
 }
 
-run_ops() {  # NAME PREFIX...: the operator tables in parts, a few side by side, under a program to run them under
+run_ops() {  # NAME PREFIX...: runs parts of the operator tables side by side, each as an argument of the command PREFIX
   local name=$1 folder=$results/$1 parts=${GPU_CHECK_PARTS:-$((4 * jobs))} passed failed log; shift
   mkdir -p "$folder"
   seq 0 $((parts - 1)) | xargs -P "$jobs" -I{} bash -c 'ops_part "$@"' part "$folder/{}" {} "$parts" "$@"
@@ -219,7 +219,7 @@ stage_sanitizer() {
 
 models() { if [ -n "${GPU_CHECK_MODELS:-}" ]; then echo "$GPU_CHECK_MODELS"; else (cd "$home/models" && basename -s .onnx -a ./*.onnx); fi; }
 
-# ROW MODEL NAME=VALUE...: the measured rows. compare_torch.py and compare_jax.py use the same row names.
+# The measured rows: ROW MODEL NAME=VALUE... compare_torch.py and compare_jax.py use the same row names.
 bench_rows() {
   local size sequence batch
   echo "resnet50_b1 resnet50 batch=1
@@ -255,7 +255,7 @@ make_weights_of() {  # MODEL
   [ -e "$model.weights" ] || [ ! -e "$model.recipe" ] || { bundled make_weights "$model.recipe" "$model.weights.tmp" && mv "$model.weights.tmp" "$model.weights"; }
 }
 
-compile_row() {  # ROW MODEL PRECISION DIM...: with tuning.json too, where that is there. LIBRARIES=auto: ROW.PRECISION.auto.gart
+compile_row() {  # ROW MODEL PRECISION DIM...: uses tuning.json if it exists. With LIBRARIES=auto it writes ROW.PRECISION.auto.gart
   local row=$1 model=$home/models/$2.onnx precision=$3 libraries=${LIBRARIES:-none}
   local artifact=$results/$row.$precision; shift 3
   [ "$libraries" = none ] || artifact+=.$libraries

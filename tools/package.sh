@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Builds Debian's packages and the runtime's tarball into build/release/packages.
 #
-#   tools/package.sh [--wheels]     also the wheels of gart and gcc-graph, into build/wheels; they build in folders of their own
+#   tools/package.sh [--wheels]     --wheels also builds the wheels of gart and gcc-graph into build/wheels, in separate folders
 source "$(dirname "$0")/lib/setup.sh"
 
 build release gcc-graph
-cmake --preset release -DCMAKE_INSTALL_PREFIX=/usr >build/release.configure.log 2>&1 # for Debian's folders of libraries
+cmake --preset release -DCMAKE_INSTALL_PREFIX=/usr >build/release.configure.log 2>&1 # for Debian's library folders
 build release packages
 if [ "${1:-}" = --wheels ]; then
   # auditwheel copies the system libraries that the compiler needs into its wheel, and names the oldest glibc that

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# Installs missing packages, builds everything, runs all tests. Ends with ctest's summary line. These packages come from PyPI:
-# the engines that models are compared with; NVIDIA's run-time compilers of both major versions and the CUDA headers, so
-# that GPU code is assembled even without a GPU; NVIDIA's client for Triton, as a client of the server; clang-format and
-# clang-tidy, of the same version on every machine.
+# Installs missing packages, builds everything and runs all tests. The output ends with ctest's summary. These packages come from
+# PyPI: engines to compare models with; two major versions of NVIDIA's run-time compiler and the CUDA headers, which assemble
+# GPU code without a GPU; NVIDIA's Triton client, which tests the server; and fixed versions of clang-format and clang-tidy.
 #
 #   tools/test.sh [CTEST OPTIONS...]
 source "$(dirname "$0")/lib/setup.sh"

@@ -1,96 +1,14 @@
 // The C++ API: requests and programs.
 #include <algorithm>
 
-#include "artifact_schema/spans.h"
-#include "artifact_schema/verify.h"
-#include "artifact_schema/verify_assembly.h"
 #include "runtime/errors.h"
-#include "runtime/fleet/bindings.h"
-#include "runtime/fleet/device_kind.h"
 #include "runtime/fleet/fleet.h"
-#include "runtime/fleet/program_engine.h"
-#include "runtime/fleet/without_device.h"
+#include "runtime/fleet/program_engines.h"
 
 namespace gart::fleet {
 namespace {
 
 constexpr int kMaxRequests = 4096;
-
-/// Engines that run one artifact with the core runtime.
-class ProgramEngines final : public Engines {
- public:
-  explicit ProgramEngines(const LoadOptions& options)
-      : options_(options), custom_ops_(options.custom_ops.begin(), options.custom_ops.end()) {}
-
-  /// Verifies the file and its assembly. `mapping`: empty if the caller owns `bytes`.
-  Assembly read(Mapping mapping, std::span<const uint8_t> bytes) {
-    file_ = std::move(mapping);
-    if (!is_aligned(bytes.data())) bytes = copied(bytes);
-    Status status = read_artifact(bytes, artifact_, {options_.verify, 1});
-    if (status.ok()) status = verify_artifact(artifact_);
-    const fb::Assembly* assembly = nullptr;
-    if (status.ok()) status = verify_assembly(artifact_, assembly);
-    if (!status.ok()) throw Failure{{ErrorCode::invalid_artifact, status.message}};
-    if (assembly == nullptr)
-      fail(ErrorCode::unsupported, "the model was not compiled for a fleet: compile it with --fleet, --cut or --keep");
-    Assembly decoded = decode_assembly(*artifact_.manifest, *assembly);
-    assembly_ = decoded;
-    return decoded;
-  }
-
-  std::unique_ptr<Engine> open(uint32_t device, std::span<const uint32_t> parts) override {
-    const Device& required = assembly_.devices[device];
-    gart::LoadOptions options;
-    options.verify = false;  // read() has verified the file already
-    options.threads = options_.threads;
-    options.spin = options_.spin;
-    options.blocking = options_.blocking;
-    options.custom_ops = custom_ops_;
-    for (const DeviceHere& here : options_.devices)
-      if (here.name == required.name) options.device = here.device;
-    try {
-      if (options.device.empty()) options.device = device_here(required);
-      if (has_target(required.target)) options.target = required.target;
-      const DeviceKind* used = named_kind(options.device);
-      if (!required.kind->has_threads || (used != nullptr && !used->has_threads)) options.threads = 0;
-      auto engine = std::make_unique<ProgramEngine>(artifact_.file, assembly_.entries, options);
-      engine->add(parts);
-      return engine;
-    } catch (const Failure& failure) {
-      fail(failure.error.code, "device '", required.name, "' of the file is not available: ", failure.error.message,
-           " (", present_devices(), "); ", ways_without(*artifact_.manifest, assembly_, device));
-    }
-  }
-
-  void add(Engine& engine, std::span<const uint32_t> parts) override { static_cast<ProgramEngine&>(engine).add(parts); }
-
-  DeviceInfo describe(const Engine& engine) const override {
-    const auto& program = static_cast<const ProgramEngine&>(engine);
-    return {{}, program.device(), program.target(), false};
-  }
-
- private:
-  /// Copies the bytes once; otherwise each device would make its own copy.
-  std::span<const uint8_t> copied(std::span<const uint8_t> bytes) {
-    copy_.reserve(std::max<size_t>(bytes.size(), 1));
-    std::copy(bytes.begin(), bytes.end(), copy_.data());
-    return {copy_.data(), bytes.size()};
-  }
-
-  bool has_target(const std::string& name) const {
-    const auto* targets = artifact_.manifest->targets();
-    for (uint32_t i = 0; i < count_of(targets); ++i)
-      if (view_of(targets->Get(i)->name()) == name) return true;
-    return false;
-  }
-
-  const LoadOptions options_;
-  const std::vector<gart_custom_op> custom_ops_;
-  Mapping file_;
-  Block copy_;
-  ArtifactView artifact_;
-  Assembly assembly_;
-};
 
 std::string names_of(const std::vector<Device>& devices) {
   std::string names;
@@ -168,11 +86,13 @@ RequestedPlaces places_of(const Assembly& assembly, const LoadOptions& options) 
   return places;
 }
 
-Program open_program(Mapping mapping, std::span<const uint8_t> bytes, const LoadOptions& options) {
+/// `path`: of the file; empty if the caller owns `bytes`.
+Program open_program(Mapping mapping, std::span<const uint8_t> bytes, const std::string& path,
+                     const LoadOptions& options) {
   if (options.requests < 0 || options.requests > kMaxRequests)
     fail(ErrorCode::invalid_argument, "requests is ", options.requests, "; 0 to ", kMaxRequests, " are possible");
   auto engines = std::make_unique<ProgramEngines>(options);
-  Assembly assembly = engines->read(std::move(mapping), bytes);
+  Assembly assembly = engines->read(std::move(mapping), bytes, path);
   RequestedPlaces places = places_of(assembly, options);
   const int requests = options.requests > 0 ? options.requests : int(2 * assembly.devices.size());
   return Program(std::make_shared<detail::FleetState>(
@@ -197,7 +117,7 @@ Result<Program> load(const std::string& path, const LoadOptions& options) {
     Mapping file = Mapping::of_file(path);
     const std::span<const uint8_t> bytes = file.bytes();
     try {
-      return open_program(std::move(file), bytes, options);
+      return open_program(std::move(file), bytes, path, options);
     } catch (...) {
       const Error reason = caught_error();
       fail(reason.code, "cannot load '", path, "': ", reason.message);
@@ -206,7 +126,7 @@ Result<Program> load(const std::string& path, const LoadOptions& options) {
 }
 
 Result<Program> load(std::span<const uint8_t> artifact, const LoadOptions& options) {
-  return guarded([&] { return open_program({}, artifact, options); });
+  return guarded([&] { return open_program({}, artifact, {}, options); });
 }
 
 Program::Program(std::shared_ptr<detail::FleetState> state) : state_(std::move(state)) {}

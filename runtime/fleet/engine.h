@@ -16,6 +16,8 @@ class Space {
   virtual ~Space() = default;
   virtual const char* name() const = 0;  ///< its name in tensors
   virtual MemorySource& memory() = 0;
+  /// Spaces of one family copy from each other. A value that two families need passes through the host.
+  virtual const void* family() const { return nullptr; }
   // The thread of the engine that owns the space calls both functions. They return at the end of the copy. copy_in
   // copies from `other`; no thread writes to `from` during or after the copy.
   virtual void copy_in(void* to, const Space& other, const void* from, size_t bytes) = 0;
@@ -35,6 +37,16 @@ class Engine {
   virtual Space* space() { return nullptr; }
   /// Called at the start of the thread that will call run().
   virtual void begin_thread() {}
+};
+
+/// An engine that loads the parts of a model.
+class PartEngine : public Engine {
+ public:
+  /// Loads the parts that are not loaded yet. Parts that are already loaded may run meanwhile. Throws Failure.
+  virtual void add(std::span<const uint32_t> parts) = 0;
+  /// The device, such as "cpu:0-1", and the target whose code runs. Both are empty before the first part.
+  virtual const std::string& device() const = 0;
+  virtual const std::string& target() const = 0;
 };
 
 }  // namespace gart::fleet

@@ -9,17 +9,15 @@
 
 namespace gart::fleet {
 
-class ProgramEngine final : public Engine {
+class ProgramEngine final : public PartEngine {
  public:
   /// `entries`: names of the artifact's entry points. `artifact`, `entries` and all that `options` refers to must
   /// outlive this.
   ProgramEngine(std::span<const uint8_t> artifact, const std::vector<std::string>& entries,
                 const gart::LoadOptions& options);
-  /// Loads the parts that are not loaded yet. Parts that are already loaded may run meanwhile. Throws Failure.
-  void add(std::span<const uint32_t> parts);
-  /// The device, such as "cpu:0-1", and the target whose code runs. Both are empty before the first part.
-  const std::string& device() const { return device_; }
-  const std::string& target() const { return target_; }
+  void add(std::span<const uint32_t> parts) override;
+  const std::string& device() const override { return device_; }
+  const std::string& target() const override { return target_; }
 
   Result<void> run(uint32_t entry, std::span<const TensorView> inputs, std::span<const OutputBuffer> outputs,
                    std::span<TensorView> results) override;

@@ -34,7 +34,8 @@ void RequestState::place_outputs(uint32_t index) {
     for (const uint32_t reader : route_->readers[index]) {
       const std::vector<uint32_t>& inputs = assembly_.calls[reader].inputs;
       if (std::find(inputs.begin(), inputs.end(), value) == inputs.end()) continue;
-      Space* const space = lane_of(reader).engine().space();
+      Space* space = lane_of(reader).engine().space();
+      if (space != nullptr && space->family() != spaces.front()->family()) space = nullptr;
       (space == nullptr ? on_host : stays) = true;
       if (space != nullptr && std::find(spaces.begin(), spaces.end(), space) == spaces.end()) spaces.push_back(space);
     }

@@ -1,5 +1,5 @@
-# The components runtime, fleet and development. A file of a shared library has the name that the loader asks for, so no link is
-# needed beside it but the linker's, which is development's.
+# The components runtime, fleet and development. The file of a shared library has its SONAME as its name. The only symbolic link is
+# the one for the linker (libgart.so), in the component development.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 install(TARGETS gart gart_cpu EXPORT gart
@@ -22,7 +22,7 @@ install(EXPORT gart NAMESPACE gart:: FILE gartTargets.cmake DESTINATION ${gart_c
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/gartConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/gartConfigVersion.cmake
         DESTINATION ${gart_cmake} COMPONENT development)
 
-# pkg-config finds the prefix by where its file lies.
+# pkg-config derives the prefix from the path of this file.
 file(RELATIVE_PATH gart_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 foreach(name gart gart_cpu gart_fleet gart_generate gart_static gart_fleet_static gart_generate_static)
   configure_file(package/${name}.pc.in ${CMAKE_CURRENT_BINARY_DIR}/${name}.pc @ONLY)

@@ -15,10 +15,11 @@ import sys
 from style_tools import ROOT, sources
 
 # Files that the rules apply to. Generated tables are not prose.
-COMMENTS = (".h", ".cpp", ".cuh", ".c", ".inc", ".py", ".fbs", ".sh")
+HASH_COMMENTS = (".sh", ".cmake", ".cmake.in", "CMakeLists.txt", ".toml", ".clang-tidy")
+COMMENTS = (".h", ".cpp", ".cuh", ".c", ".inc", ".py", ".fbs") + HASH_COMMENTS
 DOCUMENTS = (".md",)
 FOLDERS = ("artifact_schema/", "codegen/", "compiler/", "docs/", "examples/", "runtime/", "tests/", "tools/",
-           "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+           "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "CMakeLists.txt", ".clang-tidy")
 STRINGS = ("artifact_schema/", "codegen/", "compiler/", "examples/", "runtime/", "tools/")  # a test's strings quote and name cases
 CODE = (".h", ".cpp", ".cuh", ".c", ".inc")
 GENERATED = ("docs/operators.md", "tests/bench/results/", "artifact_schema/released/")  # the released schemas never change
@@ -57,7 +58,9 @@ def comment_blocks(path, text):
     if path.endswith(".py"):
         yield from python_comments(text)
         return
-    mark = r"\s*(?:#(?!!))\s?" if path.endswith(".sh") else r"\s*///?<?\s?"
+    hashes = path.endswith(HASH_COMMENTS)
+    mark = r"\s*(?:#(?!!))\s?" if hashes else r"\s*///?<?\s?"
+    after_code = r"\S\s+#\s(.+)$" if hashes else r"[;{},)]\s+//\s?(.+)$"
     block, first = [], 0
     for number, line in enumerate(text.split("\n") + [""], 1):
         match = re.match(mark + r"(.*)", line)
@@ -68,7 +71,7 @@ def comment_blocks(path, text):
         if block:
             yield first, " ".join(block)
             block = []
-        trailing = re.search(r"[;{},)]\s+//\s?(.+)$", line)
+        trailing = re.search(after_code, line)
         if trailing:
             yield number, trailing.group(1).strip()
 
@@ -202,12 +205,17 @@ SOURCES = (("x.cpp", """f("a " // "no"
            ("x.py", '"""A docstring."""\nf("a " "b", f"c {d} e")  # "no"', ["c X e", "a b"]))
 
 
+BROKEN_FILES = (("CMakeLists.txt", "# Of each library, a copy.\n"), ("x.cmake", "set(a b)  # Of the copy, the name\n"), ("x.sh", "#!/bin/sh\n# What a copy costs.\n"))
+
+
 def check_examples():
     found = [f"is not found: {text}" for text in BROKEN if not wrong_words(text)] + [f"is found: {text}" for text in RIGHT if wrong_words(text)]
     found += [f"is not found in a string: {text}" for text in BROKEN_STRINGS if not wrong_words(text, STRING_PATTERNS)]
     found += [f"is found in a string: {text}" for text in RIGHT_STRINGS if wrong_words(text, STRING_PATTERNS)]
     found += [f"subject is not found: {text}" for text in BROKEN_SUBJECTS if IMPERATIVE.match(text)]
     found += [f"subject is found: {text}" for text in RIGHT_SUBJECTS if not IMPERATIVE.match(text)]
+    found += [f"{path}: no comment is found wrong" for path, source in BROKEN_FILES
+              if not any(wrong_words(block) for _, block in comment_blocks(path, source))]
     for path, source, expected in SOURCES:
         got = [text for _, text in strings(path, source)]
         found += [f"{path}: the strings are {got}, not {expected}"] if got != expected else []

@@ -1,6 +1,7 @@
 cmake_minimum_required(VERSION 3.25)
-# libgart.so needs only the system's base libraries, shows only its APIs, and is small.
-# Called with -DLIBRARY= -DREADELF= -DNM= -DSTRIP= -DWORK= -DCUDA= (with its CUDA part: a larger one), or -DLIMIT= (bytes; over libgart.so)
+# Checks that libgart.so needs only the system's base libraries, exports only its APIs, and is small.
+# Arguments: -DLIBRARY= -DREADELF= -DNM= -DSTRIP= -DWORK=, and -DCUDA= (it contains the CUDA part, so it may be larger) or -DLIMIT=
+# (bytes; the library depends on libgart.so).
 set(allowed libc.so.6 libm.so.6 libstdc++.so.6 libpthread.so.0 libdl.so.2 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1)
 set(size_limit 215000)
 if(CUDA)
@@ -32,7 +33,7 @@ foreach(symbol ${symbols})
   endif()
 endforeach()
 
-# A symbol found in a library at link time carries that library's version.
+# The linker records the version of each symbol that it finds in a library.
 execute_process(COMMAND ${NM} -D --undefined-only ${LIBRARY} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "[^\n]+" symbols "${symbols}")
 foreach(symbol ${symbols})
@@ -41,7 +42,7 @@ foreach(symbol ${symbols})
   endif()
 endforeach()
 
-# Runs with glibc 2.28 and GCC 8's libstdc++, whatever has linked it (runtime/package/old_symbols.c).
+# The library must run with glibc 2.28 and the libstdc++ of GCC 8, whichever compiler built it (runtime/package/old_symbols.c).
 foreach(newest GLIBC_2.28 GLIBCXX_3.4.25 CXXABI_1.3.11)
   string(REGEX MATCH "^(.*)_(.*)$" all ${newest})
   set(family ${CMAKE_MATCH_1})

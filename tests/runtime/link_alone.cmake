@@ -1,6 +1,6 @@
 cmake_minimum_required(VERSION 3.25)
-# libgart.a and libgart.so with the public headers are all that a program needs.
-# Called with -DCC= -DCXX= -DLIBRARIES= (their folder) -DINCLUDE= -DPROGRAMS= -DMODEL= -DWORK=
+# Checks that a program needs only the public headers and libgart.a or libgart.so.
+# Arguments: -DCC= -DCXX= -DLIBRARIES= (their folder) -DINCLUDE= -DPROGRAMS= -DMODEL= -DWORK=
 set(warnings -Wall -Wextra -Wpedantic -Werror -I${INCLUDE})
 set(system -lpthread -ldl)
 set(c ${CC} -std=c11 ${warnings} ${PROGRAMS}/program.c)

@@ -1,8 +1,13 @@
 // States in which each run replaces some rows in place.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <functional>
 
 #include "tests/states/stateful.h"
 
@@ -38,7 +43,7 @@ std::vector<float> numbers(size_t count, float from) {
 }
 
 TEST(UpdatedStates, KeepTheOtherRows) {
-  for (const std::string& more : {"", "  %old = Neg(%cache)\n"}) {  // another reader of the old value requires a copy
+  for (const char* more : {"", "  %old = Neg(%cache)\n"}) {  // another reader of the old value requires a copy
     for (const int threads : {1, 2}) {
       const Program program = loaded(updating(9, more), kCache, 0, threads);
       const Session session = *program.new_session();
@@ -74,6 +79,38 @@ TEST(UpdatedStates, CostWhatTheirRowsCost) {
   };
   const auto small = time_of(64), large = time_of(int64_t{2} << 20);  // 2 KB and 64 MB
   EXPECT_LT(large, 10 * small + std::chrono::microseconds(200)) << "64 MB take several milliseconds to copy";
+}
+
+/// Counts the pages of this process that `work` writes: a child process that shares all memory makes each first write
+/// to a page a fault.
+int64_t pages_written(const std::function<void()>& work) {
+  const auto faults = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return int64_t{usage.ru_minflt};
+  };
+  const pid_t child = fork();
+  if (child == 0)
+    for (;;) pause();
+  const int64_t before = faults();
+  work();
+  const int64_t written = faults() - before;
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  return written;
+}
+
+TEST(UpdatedStates, OneRowOfAGibibyteMovesOneRow) {
+  const std::vector<float> x = numbers(8, 1);
+  const auto pages_of = [&](int64_t room, const std::string& more) {
+    const Session session = *loaded(updating(room, more), kCache).new_session();
+    const auto step = [&] { EXPECT_TRUE(run(session, x, {room / 2, room - 1})); };
+    step();
+    return pages_written(step);
+  };
+  EXPECT_LT(pages_of(int64_t{1} << 25, ""), 100);  // a copy writes 262,144 pages
+  // The count sees copies: another reader of the old value requires one.
+  EXPECT_GT(pages_of(int64_t{1} << 19, "  %old = Neg(%cache)\n"), 2 * 4096);
 }
 
 TEST(UpdatedStates, AFailedRunIsNotForgotten) {

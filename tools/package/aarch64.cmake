@@ -1,5 +1,5 @@
-# The toolchain of the preset `aarch64`: Debian's cross compiler. Headers without code (FlatBuffers, xxHash, CLI11) are this
-# machine's; libraries are the other machine's. Tests run what is built with qemu-user.
+# The toolchain of the preset `aarch64` is Debian's cross compiler. Header-only packages (FlatBuffers, xxHash, CLI11) come from the
+# build machine, and libraries from the packages for aarch64. Tests run the programs with qemu-user.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -1,12 +1,12 @@
-# The components that are not the runtime's own (runtime/package/install.cmake), and `ninja packages`: Debian packages, and a tarball
-# of the runtime. tools/package.sh configures for Debian's folders and builds it.
+# Installs the components beside those of the runtime (runtime/package/install.cmake). `ninja packages` makes Debian packages and a
+# tarball of the runtime. tools/package.sh configures for Debian's folders and builds this target.
 include(GNUInstallDirs)
 set(GCC_GRAPH_INSTALL_PYTHONDIR lib/python3/dist-packages CACHE STRING "Where the component `python` puts its packages")
 install(DIRECTORY tools/python/gart DESTINATION ${GCC_GRAPH_INSTALL_PYTHONDIR} COMPONENT python PATTERN __pycache__ EXCLUDE)
 set(built gart gart_cpu gart_fleet gart_generate gart_static gart_fleet_static gart_generate_static)
 if(GCC_GRAPH_COMPILER)
   install(TARGETS gcc-graph RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
-  # The program writes its own manual page and completion script.
+  # The tool writes its own manual page and completion script.
   set(manual ${PROJECT_BINARY_DIR}/manual)
   add_custom_command(OUTPUT ${manual}/gcc-graph.1 ${manual}/gcc-graph DEPENDS gcc-graph
     COMMAND ${CMAKE_COMMAND} -E make_directory ${manual}

@@ -31,6 +31,7 @@
 #include <vector>
 
 #include "gart/gart.hpp"
+#include "gart/hosts.hpp"
 
 namespace gart::fleet {
 
@@ -66,6 +67,9 @@ struct LoadOptions {
   /// requests gets no more while another one has fewer. Needs memory for each group on all devices that support it, as
   /// far as it fits there.
   bool dynamic = false;
+  /// The job whose other ranks run the parts of other hosts (hosts.hpp); null: this process runs all parts. Only rank 0
+  /// of the job may load. Custom operators run on rank 0 only.
+  const Hosts* hosts = nullptr;
   std::span<const gart_custom_op> custom_ops = {};  ///< copied, except for the data that `user` points to
 };
 

@@ -5,8 +5,8 @@
 #   run_sim.sh --sm 80 build/release/bin/gcc-graph run model.gart --device cuda --random 1
 #
 # --build DIR  the build with the simulation (default: build/release of this repository)
-# --sm N       the architecture of the GPU (default: 80); code for another one does not load
-# --libraries  the machine has cuBLASLt and cuDNN (simulated ones; without this they cannot be opened, wherever real ones lie)
+# --sm N       the architecture of the GPU (default: 80); code for another architecture does not load
+# --libraries  adds simulated cuBLASLt and cuDNN; without it no such library can be opened, not even a real one
 # README.md beside this file lists the variables for all other settings. The simulation prints its findings to stderr, and
 # each one makes the driver's call fail, as a fault of the GPU would.
 set -e

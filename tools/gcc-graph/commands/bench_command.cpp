@@ -7,6 +7,7 @@
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/fleet/bench_fleet.h"
 #include "tools/gcc-graph/fleet/check_predictions.h"
+#include "tools/gcc-graph/fleet/job.h"
 #include "tools/gcc-graph/fleet/replace_on_fleet.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/io/write_file.h"
@@ -237,9 +238,12 @@ void add_bench_command(CLI::App& app) {
       "per device");
   c->add_flag("--json", a->json, "Print JSON");
   c->callback([a] {
-    a->artifact = a->source.path();
-    if (a->inputs.npz.empty() && a->inputs.files.empty() && a->inputs.random_seed < 0) a->inputs.random_seed = 1;
-    run(*a);
+    in_job([&](const gart::fleet::Hosts* hosts) {
+      a->fleet.use(hosts);
+      a->artifact = a->source.path();
+      if (a->inputs.npz.empty() && a->inputs.files.empty() && a->inputs.random_seed < 0) a->inputs.random_seed = 1;
+      run(*a);
+    });
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "gcc_graph/values.h"
 #include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/fleet/job.h"
 #include "tools/gcc-graph/fleet/run_on_fleet.h"
 #include "tools/gcc-graph/fleet/trace_fleet.h"
 #include "tools/gcc-graph/io/compare_elements.h"
@@ -173,8 +174,11 @@ void add_run_command(CLI::App& app) {
               "Compare every element with atol + rtol * its own expected value, instead of the largest");
   c->add_flag("--json", a->json, "Print shapes and ranges of the outputs as JSON")->excludes("--expect");
   c->callback([a] {
-    a->artifact = a->source.path();
-    run(*a);
+    in_job([&](const gart::fleet::Hosts* hosts) {
+      a->fleet.use(hosts);
+      a->artifact = a->source.path();
+      run(*a);
+    });
   });
 }
 

@@ -22,9 +22,8 @@
 namespace gcg::tools {
 namespace {
 
-/// The device's name in the form that --device takes.
+/// The device's name in the form that --device takes on its host.
 std::string here(const FleetDevice& device) {
-  if (!device.host.empty()) fail("device '", device.name, "' is on host '", device.host, "', not here");
   if (device.kind == FleetDevice::Kind::cuda) return concat("cuda:", device.ordinal);
   if (!device.cores.empty()) return pool_name(device.cores);
   return device.name.starts_with("cpu:") ? device.name : "cpu";
@@ -138,6 +137,7 @@ gart::fleet::Program RunOnFleet::load(const std::string& path, const InputOption
   options.requests = requests_;
   options.dynamic = dynamic_;
   options.placement = placement;
+  options.hosts = hosts_;
   bool restricted = false;  // a name without "=" restricts the devices that may be used
   for (const std::string& item : joined(devices_)) {
     const size_t equals = item.find('=');
@@ -150,13 +150,13 @@ gart::fleet::Program RunOnFleet::load(const std::string& path, const InputOption
   return value_or_throw(gart::fleet::load(path, options));
 }
 
-/// Adds only devices of this host. Devices of other hosts keep the artifact's description; the runtime fails if it
-/// needs one of them.
+/// Adds the devices of this host, and in a job those of all hosts. Other devices keep the artifact's description; the
+/// runtime fails if it needs one of them.
 void RunOnFleet::add_fleet(const std::string& artifact, gart::fleet::LoadOptions& options) const {
   const gcc_graph::Fleet fleet = read_fleet(fleet_);
   if (options.only.empty()) check_fleet(artifact, fleet, options);
   for (const FleetDevice& device : fleet.devices)
-    if (device.host.empty()) options.devices.push_back({device.name, here(device)});
+    if (device.host.empty() || hosts_ != nullptr) options.devices.push_back({device.name, here(device)});
 }
 
 /// Every device that groups are placed on must be in the fleet, or have a substitute.
@@ -165,6 +165,12 @@ void RunOnFleet::check_fleet(const std::string& artifact, const gcc_graph::Fleet
   const MappedArtifact file(artifact);
   if (file.view().assembly().empty()) return;  // the runtime will report the error
   const gart::fb::Assembly& assembly = assembly_of(file.view());
+  for (const gart::fb::FleetDevice* known : *assembly.devices())
+    for (const FleetDevice& device : fleet.devices)
+      if (device.name == gart::view_of(known->name()) && device.host != gart::view_of(known->host()))
+        fail(fleet_, ": device '", device.name, "' is on host '", device.host,
+             "', but the artifact places it on host '", gart::view_of(known->host()),
+             "': compile the model for this fleet, or place its groups again");
   std::string present;
   for (const FleetDevice& device : fleet.devices) present += concat(present.empty() ? "'" : ", '", device.name, "'");
   const auto is_named = [](const auto& devices, const std::string& name) {

@@ -15,6 +15,8 @@ namespace gcg::tools {
 class RunOnFleet {
  public:
   void add_to(CLI::App& command);
+  /// The job whose ranks run the parts of other hosts (job.h); null: this process runs all.
+  void use(const gart::fleet::Hosts* hosts) { hosts_ = hosts; }
   /// True if a fleet must run the file: if any of these options is given, or if no single device may run all groups and
   /// the user requests neither device nor target. Otherwise the whole model runs on one device.
   bool is_wanted(const std::string& artifact, const InputOptions& inputs) const;
@@ -39,7 +41,8 @@ class RunOnFleet {
 
  private:
   bool any() const {
-    return !fleet_.empty() || !devices_.empty() || !fetch_.empty() || !monitor_.empty() || requests_ > 0 || dynamic_;
+    return !fleet_.empty() || !devices_.empty() || !fetch_.empty() || !monitor_.empty() || requests_ > 0 || dynamic_ ||
+           hosts_ != nullptr;
   }
   void add_fleet(const std::string& artifact, gart::fleet::LoadOptions& options) const;
   void check_fleet(const std::string& artifact, const gcc_graph::Fleet& fleet,
@@ -47,6 +50,7 @@ class RunOnFleet {
   std::string ways_beside(const gart::ArtifactView& file, const gcc_graph::Fleet& fleet, uint32_t device,
                           const std::string& artifact) const;
   std::vector<std::string> fetched_from(const gart::fleet::Program& program) const;
+  const gart::fleet::Hosts* hosts_ = nullptr;
   std::string fleet_, monitor_;
   std::vector<std::string> devices_, fetch_;
   int requests_ = 0;

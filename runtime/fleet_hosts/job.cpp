@@ -1,0 +1,82 @@
+#include "runtime/fleet_hosts/job.h"
+
+#include <chrono>
+
+#include "runtime/fleet/lane.h"
+
+namespace gart::fleet::detail {
+namespace {
+
+constexpr int64_t kNsPerMs = 1'000'000;
+constexpr int64_t kStartNs = 60'000 * kNsPerMs;  // a launcher may start its processes one after the other
+
+/// Whether one rank still answers.
+struct Pulse {
+  Transfer ping, pong;
+  uint8_t answer = 0;
+  bool is_out = false;  // a ping was sent and not answered yet
+  int64_t heard = now_ns();
+
+  void beat(Link& link, int rank, int64_t silence_ns) {
+    static const Writer kPing = std::move(Writer().put(Command::ping));
+    if (link.is_lost(rank)) return;
+    const Result<void> done = guarded([&] {
+      if (!is_out) {
+        pong = link.receive(rank, kPongTag, {&answer, 1});
+        ping = link.send(rank, kCommandTag, kPing.bytes());
+        is_out = true;
+      }
+      if (ping.is_done() && pong.is_done()) {
+        is_out = false;
+        heard = now_ns();
+      }
+    });
+    if (!done) return link.lose(rank, done.error().message);
+    if (now_ns() - heard > silence_ns) link.lose(rank, text("it has not answered for ", silence_ns / kNsPerMs, " ms"));
+  }
+};
+
+}  // namespace
+
+Job::Job(const gart_transport& transport, const HostOptions& given) : link(transport), options(given) {
+  if (options.silence_ms < 100)
+    fail(ErrorCode::invalid_argument, "silence_ms is ", options.silence_ms, ", but must be at least 100");
+  if (link.rank() != 0) return;
+  greet();
+  watcher_ = std::thread(&Job::watch, this);
+}
+
+Job::~Job() {
+  for (int rank = 1; rank < link.size() && link.rank() == 0 && watcher_.joinable(); ++rank)
+    static_cast<void>(guarded([&] { link.post(rank, kCommandTag, std::move(Writer().put(Command::end))); }));
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  stopped_.notify_all();
+  if (watcher_.joinable()) watcher_.join();
+}
+
+/// Receives the name of each rank's machine.
+void Job::greet() {
+  machines.assign(size_t(link.size()), link.host());
+  spaces.resize(size_t(link.size()));
+  const int64_t until = now_ns() + kStartNs;
+  for (int rank = 1; rank < link.size(); ++rank) {
+    std::vector<uint8_t> hello;
+    for (Pauses pauses; (hello = link.poll(rank, kHelloTag)).empty(); pauses.next())
+      if (now_ns() > until)
+        fail(ErrorCode::device_lost, "rank ", rank, " of the job has not begun to serve for a minute");
+    machines[size_t(rank)] = Reader(hello).text();
+    spaces[size_t(rank)] = std::make_unique<RemoteSpace>(link, rank);
+  }
+}
+
+void Job::watch() {
+  std::vector<Pulse> pulses(size_t(link.size()));
+  std::unique_lock lock(mutex_);
+  while (!stopped_.wait_for(lock, std::chrono::milliseconds(options.silence_ms / 30 + 1), [&] { return stop_; }))
+    for (int rank = 1; rank < link.size(); ++rank) pulses[size_t(rank)].beat(link, rank, options.silence_ms * kNsPerMs);
+}
+
+}  // namespace gart::fleet::detail

@@ -1,0 +1,131 @@
+// The messages between rank 0 and the other ranks of a job. Rank 0 commands; all ranks run on machines of one byte
+// order.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gart/gart.hpp"
+#include "runtime/errors.h"
+
+namespace gart::fleet {
+
+/// Tags of messages. Each station (a device of a model on another rank) has a tag for its commands. The free tags serve
+/// for answers and for the data of values.
+enum Tag : int {
+  kCommandTag = 1,
+  kPongTag = 2,
+  kHelloTag = 3,
+  kFirstStationTag = 16,
+  kFirstFreeTag = 4096,
+  kLastTag = 32767
+};
+
+/// A command is this number and the fields below, in one message from rank 0. `answer` is the tag of its answer.
+enum class Command : uint32_t {
+  ping,   // -> kPongTag
+  model,  // model, path, bytes, digest, options, tag of the file, tag of a second answer, answer -> is the file needed?
+  station,   // station, model, device
+  allocate,  // bytes, answer -> address, bytes
+  release,   // address, bytes
+  send,      // address, bytes, rank, tag: sends bytes of this rank's memory
+  receive,   // address, bytes, rank, tag, answer: receives into this rank's memory
+  forget,    // model; its stations have been closed
+  end,
+  // For stations:
+  load,  // parts, answer -> device and target in use
+  run,   // part, inputs, outputs, answer -> dtype and shape of each output
+  close,
+};
+
+/// Where the data of an input or output is.
+enum class At : uint8_t {
+  in_message,   // input: the bytes follow
+  on_the_way,   // input: they arrive with the tag that follows. Output: they must be sent with this tag; capacity
+                // follows
+  in_memory,    // the address in the rank's memory follows; for an output, then the capacity
+  not_decided,  // output: its size is not known yet; it must be sent with the tag that follows
+};
+
+/// Inputs of at most so many bytes travel in the command.
+inline constexpr size_t kInMessage = 4096;
+
+class Writer {
+ public:
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  Writer& put(const T& value) {
+    return raw(&value, sizeof value);
+  }
+  Writer& text(std::string_view text) { return put(uint64_t{text.size()}).raw(text.data(), text.size()); }
+  Writer& raw(const void* data, size_t bytes) {
+    const size_t at = bytes_.size();
+    bytes_.resize(at + bytes);
+    if (bytes > 0) std::memcpy(bytes_.data() + at, data, bytes);
+    return *this;
+  }
+  Writer& shape(const Shape& shape) {
+    put(uint32_t(shape.rank()));
+    for (const int64_t extent : shape.extents()) put(extent);
+    return *this;
+  }
+  std::span<const uint8_t> bytes() const { return bytes_; }
+
+ private:
+  std::vector<uint8_t> bytes_;
+};
+
+/// Reads what a Writer wrote. Throws Failure at the end of the bytes.
+class Reader {
+ public:
+  explicit Reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  T get() {
+    T value;
+    std::memcpy(&value, raw(sizeof value), sizeof value);
+    return value;
+  }
+  std::string text() {
+    const auto bytes = get<uint64_t>();
+    return {reinterpret_cast<const char*>(raw(bytes)), bytes};
+  }
+  const uint8_t* raw(uint64_t bytes) {
+    if (bytes > bytes_.size()) fail(ErrorCode::run_failed, "a message of another rank ends too early");
+    const uint8_t* const at = bytes_.data();
+    bytes_ = bytes_.subspan(bytes);
+    return at;
+  }
+  Shape shape() {
+    std::vector<int64_t> extents(get<uint32_t>() % (kMaxRank + 1));
+    for (int64_t& extent : extents) extent = get<int64_t>();
+    return Shape(std::span<const int64_t>(extents));
+  }
+
+ private:
+  std::span<const uint8_t> bytes_;
+};
+
+/// An answer begins with 0, or with an error's code and message. Throws the error.
+inline void check_answer(Reader& answer) {
+  const auto code = answer.get<int32_t>();
+  if (code != 0) throw Failure{{ErrorCode(code), answer.text()}};
+}
+
+inline Writer answer_of(const Error& error) {
+  Writer out;
+  out.put(int32_t(error.code)).text(std::string_view(error.message).substr(0, 2000));
+  return out;
+}
+
+inline Writer good_answer() {
+  Writer out;
+  out.put(int32_t{0});
+  return out;
+}
+
+}  // namespace gart::fleet

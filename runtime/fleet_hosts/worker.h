@@ -1,0 +1,48 @@
+// A rank that runs the parts which rank 0 sends.
+#pragma once
+
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/fleet/program_engines.h"
+#include "runtime/fleet_hosts/job.h"
+#include "runtime/fleet_hosts/station.h"
+
+namespace gart::fleet {
+
+class Worker {
+ public:
+  explicit Worker(detail::Job& job) : job_(job), link_(job.link) {}
+  ~Worker();
+  /// Returns when rank 0 ends the job. Throws Failure if rank 0 is silent.
+  void serve();
+
+ private:
+  struct Model {
+    std::shared_ptr<OpenModel> open = std::make_shared<OpenModel>();
+    std::vector<std::unique_ptr<Station>> stations;
+  };
+  struct Receiving {
+    Transfer transfer;
+    int answer = 0;
+  };
+  bool handle(const std::vector<uint8_t>& message);  // false: the end
+  void begin_model(Reader& command);
+  void allocate(Reader& command);
+  void send(Reader& command);
+  void receive(Reader& command);
+  void go_on();
+
+  detail::Job& job_;
+  Link& link_;
+  std::map<uint32_t, Model> models_;
+  std::vector<Transfer> sending_;
+  std::vector<Receiving> receiving_;
+  std::map<uint64_t, Block> memory_;  // by address
+};
+
+}  // namespace gart::fleet

@@ -1,0 +1,56 @@
+// One model over several hosts: the processes of one job, such as those that mpirun starts, run its parts together.
+//
+//   auto hosts = gart::fleet::Hosts::join();
+//   if (hosts->rank() != 0) return hosts->serve();      // runs the parts that rank 0 sends, until rank 0 is done
+//   auto model = gart::fleet::load("model.gart", {.hosts = &*hosts});
+//   auto request = model->new_request();                // as on one host
+//
+// Rank 0 takes inputs, gives outputs and starts every part. Another rank maps the file, or gets it from rank 0 if its
+// own copy differs, and loads only the parts that are placed on its devices. A value that crosses between two ranks
+// goes directly from one to the other. Results are those of one process, bit for bit.
+//
+// A device of the file belongs to a rank by its host's name. Devices without a host belong to rank 0. The name of a
+// rank's machine names that rank. All other hosts get the remaining ranks, in the order of the file's devices.
+//
+// Rank 0 fails with ErrorCode::device_lost if another rank does not answer for `silence_ms`. Devices of a lost rank are
+// lost devices (fleet.hpp). If rank 0 is silent, serve() fails.
+#pragma once
+
+#include <memory>
+
+#include "gart/result.h"
+#include "gart/tensor.h"
+#include "gart/transport.h"
+
+
+namespace gart::fleet {
+
+namespace detail {
+struct Job;
+}
+
+struct HostOptions {
+  int silence_ms = 1500;  ///< a rank that does not answer for so long is lost; at least 100
+};
+
+/// A process's place in its job. Copies share it. The last one on rank 0 ends serve() on the other ranks.
+class GART_API Hosts {
+ public:
+  /// Joins the job that started this process, by libgart_mpi.so. Fails without the library, or without a job.
+  static Result<Hosts> join(const HostOptions& options = {});
+  /// Uses a transport that the caller has opened. It must stay valid until the last copy is gone.
+  static Result<Hosts> over(const gart_transport& transport, const HostOptions& options = {});
+
+  int rank() const;
+  int size() const;
+  /// On all ranks but 0: runs parts until rank 0 leaves the job.
+  Result<void> serve() const;
+
+  const std::shared_ptr<detail::Job>& job() const { return job_; }
+
+ private:
+  explicit Hosts(std::shared_ptr<detail::Job> job);
+  std::shared_ptr<detail::Job> job_;
+};
+
+}  // namespace gart::fleet
