@@ -82,8 +82,8 @@ void plan_widening(const ConvKernel& k, const CpuTarget& target, DType weights, 
   plan.widened_image = image.constant();
 }
 
-/// Plans passes if the panel, with the columns between those that it uses, exceeds half of the L2 that all CPUs of the
-/// target have. Without passes, every tile would read the panel again from beyond L2.
+/// Plans passes if the panel exceeds half of the L2 that all CPUs of the target have. The panel includes the columns
+/// between those that it uses. Without passes, every tile would read the panel again from beyond L2.
 void plan_passes(const ConvKernel& k, const CpuTarget& target, ConvPlan& plan) {
   if (k.packing().by_lane() || k.input_plain || plan.multiply != Multiply::floats) return;
   const int64_t units = k.packing().units(), bytes = k.packing().panel_elements(k.taps()) * plan.word_bytes;
