@@ -8,7 +8,6 @@ namespace gart::fleet::detail {
 namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
-constexpr int64_t kStartNs = 60'000 * kNsPerMs;  // a launcher may start its processes one after the other
 
 /// Whether one rank still answers.
 struct Pulse {

@@ -15,6 +15,9 @@
 
 namespace gart::fleet::detail {
 
+/// Ranks wait so long for each other at the start, because a launcher may start them one after the other.
+inline constexpr int64_t kStartNs = 60'000'000'000;
+
 struct Job {
   /// Throws Failure.
   Job(const gart_transport& transport, const HostOptions& options);

@@ -85,11 +85,9 @@ Worker::~Worker() {
 }
 
 void Worker::serve() {
-  Writer hello;
-  hello.text(link_.host());
-  link_.post(0, kHelloTag, hello);
+  answer(kHelloTag, std::move(Writer().text(link_.host())));
   const int64_t silence_ns = job_.options.silence_ms * kNsPerMs * kSilences;
-  int64_t heard = 0;  // 0: rank 0 has not begun yet
+  int64_t heard = now_ns() + detail::kStartNs;  // rank 0 begins when all ranks have started
   for (Pauses pauses;; pauses.next()) {
     const std::vector<uint8_t> message = link_.poll(0, kCommandTag);
     if (!message.empty()) {
@@ -98,18 +96,23 @@ void Worker::serve() {
       pauses = {};
     }
     go_on();
-    if (heard != 0 && now_ns() - heard > silence_ns)
-      link_.lose(0, text("it has been silent for ", silence_ns / kNsPerMs, " ms"));
+    if (now_ns() - heard > silence_ns) link_.lose(0, text("it has been silent for ", silence_ns / kNsPerMs, " ms"));
     if (link_.is_lost(0)) link_.fail_lost(0);
   }
 }
 
+void Worker::answer(int tag, Writer message) {
+  auto bytes = std::make_unique<Writer>(std::move(message));
+  Transfer transfer = link_.send(0, tag, bytes->bytes());
+  sending_.push_back({std::move(bytes), std::move(transfer)});
+}
+
 /// Ends the transfers that are complete.
 void Worker::go_on() {
-  std::erase_if(sending_, [](Transfer& transfer) { return transfer.is_done(); });
+  std::erase_if(sending_, [](Sending& sending) { return sending.transfer.is_done(); });
   std::erase_if(receiving_, [&](Receiving& receiving) {
     if (!receiving.transfer.is_done()) return false;
-    link_.post(0, receiving.answer, good_answer());
+    answer(receiving.answer, good_answer());
     return true;
   });
 }
@@ -117,11 +120,8 @@ void Worker::go_on() {
 bool Worker::handle(const std::vector<uint8_t>& message) {
   Reader command(message);
   switch (command.get<Command>()) {
-    case Command::ping: {
-      static const uint8_t kPong = 1;
-      sending_.push_back(link_.send(0, kPongTag, {&kPong, 1}));
-      return true;
-    }
+    case Command::ping:
+      return answer(kPongTag, std::move(Writer().put(uint8_t{1}))), true;
     case Command::model:
       return begin_model(command), true;
     case Command::station: {
@@ -165,14 +165,14 @@ void Worker::allocate(Reader& command) {
     good.put(address).put(uint64_t{block.capacity()});
     memory_.emplace(address, std::move(block));
   });
-  link_.post(0, command.get<int32_t>(), done ? good : answer_of(done.error()));
+  answer(command.get<int32_t>(), done ? good : answer_of(done.error()));
 }
 
 void Worker::send(Reader& command) {
   const auto* const from = reinterpret_cast<const uint8_t*>(command.get<uint64_t>());
   const size_t bytes = command.get<uint64_t>();
   const int rank = command.get<int32_t>();
-  sending_.push_back(link_.send(rank, command.get<int32_t>(), {from, bytes}));
+  sending_.push_back({nullptr, link_.send(rank, command.get<int32_t>(), {from, bytes})});
 }
 
 void Worker::receive(Reader& command) {

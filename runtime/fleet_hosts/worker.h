@@ -26,6 +26,11 @@ class Worker {
     std::shared_ptr<OpenModel> open = std::make_shared<OpenModel>();
     std::vector<std::unique_ptr<Station>> stations;
   };
+  /// A message that is on its way. `bytes`: its bytes, unless they are in the rank's memory.
+  struct Sending {
+    std::unique_ptr<Writer> bytes;
+    Transfer transfer;
+  };
   struct Receiving {
     Transfer transfer;
     int answer = 0;
@@ -35,12 +40,14 @@ class Worker {
   void allocate(Reader& command);
   void send(Reader& command);
   void receive(Reader& command);
+  void answer(int tag, Writer message);
   void go_on();
 
   detail::Job& job_;
   Link& link_;
   std::map<uint32_t, Model> models_;
-  std::vector<Transfer> sending_;
+  // The thread that serves never waits for a message, so that it can always answer a ping.
+  std::vector<Sending> sending_;
   std::vector<Receiving> receiving_;
   std::map<uint64_t, Block> memory_;  // by address
 };

@@ -23,6 +23,7 @@ packages=(
   xz-utils                                                       # bundles for machines with a GPU
   dpkg-dev                                                       # the dependencies of packages
   g++-aarch64-linux-gnu qemu-user-static                         # the runtime for aarch64, and its tests
+  libopenmpi-dev openmpi-bin                                     # models over several hosts
 )
 
 install_packages() {

@@ -30,7 +30,7 @@ struct Job;
 }
 
 struct HostOptions {
-  int silence_ms = 1500;  ///< a rank that does not answer for so long is lost; at least 100
+  int silence_ms = 1000;  ///< a rank that does not answer for so long is lost; at least 100
 };
 
 /// A process's place in its job. Copies share it. The last one on rank 0 ends serve() on the other ranks.
