@@ -81,7 +81,7 @@ class Compilation {
 
   /// All stages, in order. Returns false if --stop-after ended the work.
   bool run(const Backends& backends) {
-    std::optional<Graph> kept = with_kept_values();
+    std::optional<Graph> fetchable_graph = with_kept_values();
     if (!run_model_passes() || !plan_model()) return false;
     if (auto equal = equal_extents(open_ ? open_->graph() : graph_)) remarks_.push_back({{}, std::move(*equal)});
     bind_parameters(graph_, options_.parameters);  // users of the file see only the other inputs
@@ -92,7 +92,7 @@ class Compilation {
       if (!plan_entry(other, targets_of_whole(other, targets_), own)) return false;
     }
     check_shared_states(entries_);
-    if (fleet_ && !plan_parts(std::move(kept))) return false;
+    if (fleet_ && !plan_parts(std::move(fetchable_graph))) return false;
     const bool has_code = options_.passes.stop_after != kStopAfterPlan;
     if (has_code) packing_sources_ = plan_load_time_packing(plans_);
     if (options_.print_source && options_.passes.out != nullptr)
@@ -177,9 +177,9 @@ class Compilation {
   /// empty.
   std::optional<Graph> with_kept_values() const {
     if (options_.keep.empty()) return std::nullopt;
-    Graph kept = graph_.clone();
-    keep_values(kept, options_.keep);
-    return kept;
+    Graph fetchable_graph = graph_.clone();
+    keep_values(fetchable_graph, options_.keep);
+    return fetchable_graph;
   }
 
   /// The sets of extents from --dim, for a graph whose inputs no longer have the symbols `settled`.
@@ -250,13 +250,13 @@ class Compilation {
   }
 
   /// Partitions the model for the fleet. Each part becomes an entry point with its own plans.
-  bool plan_parts(std::optional<Graph> kept) {
+  bool plan_parts(std::optional<Graph> fetchable_graph) {
     stage("cut");
-    if (kept && !run_passes(*kept, model_passes(), nullptr, options_.passes)) return false;
+    if (fetchable_graph && !run_passes(*fetchable_graph, model_passes(), nullptr, options_.passes)) return false;
     for (UnmatchedRequest& idle : requests_.without_effect(graph_)) remarks_.push_back({{}, std::move(idle)});
     const std::vector<SymbolValues> all = sets(settled_);
-    parted_ = best_parts(
-        {kept ? *kept : graph_, graph_.outputs.size(), *fleet_, cut_, requests_, targets_, all, options_.passes});
+    parted_ = best_parts({fetchable_graph ? *fetchable_graph : graph_, graph_.outputs.size(), *fleet_, cut_, requests_,
+                          targets_, all, options_.passes});
     for (size_t p = 0; p < parted_->assembly.parts.size(); ++p) {
       std::vector<Target> targets = targets_;
       std::erase_if(targets, [&](const Target& t) { return !is_for(*parted_, static_cast<int>(p), *fleet_, t); });
@@ -301,9 +301,9 @@ class Compilation {
       if (effect) remarks_.push_back({plans_of(shared), std::move(*effect)});
     }
     for (size_t t = 0; t < targets_.size(); ++t) {
-      const bool wanted =
+      const bool is_requested =
           std::any_of(targets.begin(), targets.end(), [&](const Target& w) { return w.name == targets_[t].name; });
-      if (targets_[t].device != device.device || !wanted) continue;
+      if (targets_[t].device != device.device || !is_requested) continue;
       plans_.push_back(shared);
       plans_.back().target = static_cast<int>(t);
       plans_.back().machine = &machine_of(targets_[t]);

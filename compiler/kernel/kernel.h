@@ -149,7 +149,7 @@ struct AttentionKernel {
   MatrixView q, k, v;  // rows and columns: (m, d), (d, t), (t, n)
   Expr scores;         // an expression over the batch, m and t axes and `accumulator`
   // Boolean, over the batch and m axes: P is zero in rows where it is false; null: it is always true.
-  Expr kept;
+  Expr row_mask;
   bool is_nan_zero = false;  // NaNs in P count as zero
   Expr epilogue;             // an expression over the batch, m and n axes and `accumulator`
   int result = -1;           // operand written

@@ -87,8 +87,8 @@ std::vector<Dim> equal_parts(InferContext& ctx, const Dim& extent) {
     ctx.require_equal(part * Dim(count), extent, concat("the split extent in ", count, " equal parts"));
     return std::vector<Dim>(static_cast<size_t>(count), part);
   }
-  const int64_t asked = ctx.node().int_attribute("num_outputs", count);
-  if (asked != count) ctx.fail(concat("num_outputs is ", asked, ", but the node has ", count, " outputs"));
+  const int64_t declared = ctx.node().int_attribute("num_outputs", count);
+  if (declared != count) ctx.fail(concat("num_outputs is ", declared, ", but the node has ", count, " outputs"));
   const Dim part = ceil_div(extent, count);
   std::vector<Dim> parts(static_cast<size_t>(count), part);
   parts.back() = extent - part * Dim(count - 1);

@@ -91,9 +91,9 @@ void infer_blocks(InferContext& ctx, int words) {
   const BlockPacking packing = block_packing(node);
   const int64_t columns = columns_of(node), panels = blocks_of(node.int_attribute("n", 0), columns);
   for (const int i : {words, 2, 3})
-    if (const Shape wanted = {panels, i == words ? packing.words() : packing.blocks(), columns};
-        ctx.has_input(i) && ctx.shape(i) != wanted)
-      ctx.fail(concat("input ", i, " must be ", str(wanted), " for n, k, bits and block"));
+    if (const Shape expected = {panels, i == words ? packing.words() : packing.blocks(), columns};
+        ctx.has_input(i) && ctx.shape(i) != expected)
+      ctx.fail(concat("input ", i, " must be ", str(expected), " for n, k, bits and block"));
 }
 
 void infer_packed_matmul(InferContext& ctx) {

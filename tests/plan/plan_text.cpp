@@ -101,10 +101,10 @@ class Parser {
   }
 
   void add_step(const std::string& line) {
-    static const std::regex form(R"( *\d+: ([^;/]*?)((?:; [^;/]*?)*)(?: // (.*))?)"),
+    static const std::regex pattern(R"( *\d+: ([^;/]*?)((?:; [^;/]*?)*)(?: // (.*))?)"),
         attribute(R"(; ([a-z ]*?)((?: \d+)*)(?=;|$))");
     std::smatch m;
-    if (!std::regex_match(line, m, form) || plan_.sequences.empty()) malformed(line);
+    if (!std::regex_match(line, m, pattern) || plan_.sequences.empty()) malformed(line);
     Step step{work(m[1], line), m[3]};
     const std::string attributes = m[2];
     for (std::sregex_iterator a(attributes.begin(), attributes.end(), attribute), end; a != end; ++a)

@@ -115,7 +115,7 @@ bool Generation::run() {
 void Generation::finish(const std::string& reason) {
   times_.ran = Clock::now();
   if (!stops_.has_stopped()) reply_.add(stops_.add(tokens_->end()));
-  if (!stops_.has_stopped()) reply_.add(stops_.rest());
+  if (!stops_.has_stopped()) reply_.add(stops_.held_back());
   count(true);
   reply_.finish(reason, counts_);
 }

@@ -7,8 +7,8 @@
 namespace gcg::serve {
 namespace {
 
-bool is_wanted(std::span<const std::string> wanted, std::string_view name) {
-  return wanted.empty() || std::ranges::find(wanted, name) != wanted.end();
+bool is_wanted(std::span<const std::string> requested, std::string_view name) {
+  return requested.empty() || std::ranges::find(requested, name) != requested.end();
 }
 
 }  // namespace
@@ -104,8 +104,8 @@ void Model::give_back(const std::string& entry, Borrowed borrowed) {
 }
 
 void Model::run(const std::string& entry, std::span<const gart::NamedTensor> inputs,
-                std::span<const std::string> wanted, const Take& take) {
-  if (fleet_) return run_on_fleet(inputs, wanted, take);
+                std::span<const std::string> requested, const Take& take) {
+  if (fleet_) return run_on_fleet(inputs, requested, take);
   if (kind_of(entry) == "training") has_changed_ = true;
   Borrowed borrowed = borrow(entry);
   gart::Invocation& invocation = borrowed.invocation;
@@ -113,11 +113,11 @@ void Model::run(const std::string& entry, std::span<const gart::NamedTensor> inp
   value_or_refuse(invocation.run());
   const std::span<const gart::TensorInfo> infos = outputs(entry);
   for (size_t i = 0; i < infos.size(); ++i)
-    if (is_wanted(wanted, infos[i].name)) take(infos[i].name, invocation.output(i));
+    if (is_wanted(requested, infos[i].name)) take(infos[i].name, invocation.output(i));
   give_back(entry, std::move(borrowed));
 }
 
-void Model::run_on_fleet(std::span<const gart::NamedTensor> inputs, std::span<const std::string> wanted,
+void Model::run_on_fleet(std::span<const gart::NamedTensor> inputs, std::span<const std::string> requested,
                          const Take& take) {
   std::optional<gart::fleet::Request> request;
   {
@@ -129,19 +129,19 @@ void Model::run_on_fleet(std::span<const gart::NamedTensor> inputs, std::span<co
   }
   if (!request) request = value_or_refuse(fleet_->new_request());
   for (const gart::NamedTensor& input : inputs) value_or_refuse(request->set_input(input.name, input.tensor));
-  const std::vector<std::string_view> names(wanted.begin(), wanted.end());
+  const std::vector<std::string_view> names(requested.begin(), requested.end());
   value_or_refuse(request->fetch(names));
   value_or_refuse(request->run());
   for (size_t i = 0; i < request->outputs(); ++i)
-    take(wanted.empty() ? fleet_->outputs()[i].name : wanted[i], request->output(i));
+    take(requested.empty() ? fleet_->outputs()[i].name : requested[i], request->output(i));
   const std::lock_guard lock(mutex_);
   idle_requests_.push_back(std::move(*request));
 }
 
 void Model::run(const gart::Session& session, const std::string& entry, std::span<const gart::NamedTensor> inputs,
-                std::span<const std::string> wanted, const Take& take) {
+                std::span<const std::string> requested, const Take& take) {
   for (const gart::Tensor& output : value_or_refuse(session.run(inputs, entry)))
-    if (is_wanted(wanted, output.name())) take(output.name(), output);
+    if (is_wanted(requested, output.name())) take(output.name(), output);
 }
 
 gart::Session Model::new_session() const {

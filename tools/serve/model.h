@@ -48,10 +48,10 @@ class Model {
 
   /// Runs once and passes the wanted outputs ({}: all) to `take`, which must not keep them. Any number of threads may
   /// run at once. Throws Refusal.
-  void run(const std::string& entry, std::span<const gart::NamedTensor> inputs, std::span<const std::string> wanted,
+  void run(const std::string& entry, std::span<const gart::NamedTensor> inputs, std::span<const std::string> requested,
            const Take& take);
   void run(const gart::Session& session, const std::string& entry, std::span<const gart::NamedTensor> inputs,
-           std::span<const std::string> wanted, const Take& take);
+           std::span<const std::string> requested, const Take& take);
   /// Throws Refusal.
   gart::Session new_session() const;
   /// Generates tokens in a session of its own. Throws Refusal.
@@ -70,7 +70,7 @@ class Model {
     CountedBytes memory;
   };
 
-  void run_on_fleet(std::span<const gart::NamedTensor> inputs, std::span<const std::string> wanted, const Take& take);
+  void run_on_fleet(std::span<const gart::NamedTensor> inputs, std::span<const std::string> requested, const Take& take);
   void check_entry(const std::string& entry) const;
   std::string_view kind_of(const std::string& entry) const;
   Borrowed borrow(const std::string& entry);

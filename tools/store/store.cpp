@@ -114,21 +114,21 @@ void Store::check_format() const {
     refuse(folder_, "/store.sqlite has format ", format, "; this program knows format ", kFormat);
 }
 
-StoredVersion Store::add(const NewVersion& given) {
-  Incoming copy(given.artifact, folder_ + "/incoming");
+StoredVersion Store::add(const NewVersion& new_version) {
+  Incoming copy(new_version.artifact, folder_ + "/incoming");
   const FileMap map(copy.path());
   StoredVersion version;
-  version.id = given.model.id;
-  version.facts = verified_facts(map.bytes(), given.artifact);
-  if (given.rows > 1) check_joins_rows(map.bytes(), given.artifact);
-  version.rows = given.rows;
-  version.signature = signature_in(given.signature);
+  version.id = new_version.model.id;
+  version.facts = verified_facts(map.bytes(), new_version.artifact);
+  if (new_version.rows > 1) check_joins_rows(map.bytes(), new_version.artifact);
+  version.rows = new_version.rows;
+  version.signature = signature_in(new_version.signature);
   version.digest = digest_text(map.bytes());
   version.bytes = static_cast<int64_t>(map.bytes().size());
   const FileLock lock(folder_ + "/lock");
   Transaction transaction(*database_, true);
-  const std::vector<StoredVersion> before = given.replaces ? list(version.id) : std::vector<StoredVersion>();
-  insert(version, given);
+  const std::vector<StoredVersion> before = new_version.replaces ? list(version.id) : std::vector<StoredVersion>();
+  insert(version, new_version);
   place(version, copy);
   transaction.commit();
   for (const StoredVersion& old : before)
@@ -149,18 +149,19 @@ void Store::place(const StoredVersion& version, Incoming& copy) const {
   sync_folder(folder_ + "/objects");
 }
 
-void Store::insert(StoredVersion& version, const NewVersion& given) const {
+void Store::insert(StoredVersion& version, const NewVersion& new_version) const {
   const std::string& id = version.id;
   Query(*database_, "INSERT INTO models VALUES (?, 1) ON CONFLICT DO NOTHING").bind(id).run();
   Query query(*database_, "SELECT next, datetime('now') FROM models WHERE id = ?");
   query.bind(id).next();
   const int64_t next = query.number(0);
   version.added = query.text(1);
-  version.version = given.model.version.value_or(next);
-  if (version.version == std::numeric_limits<int64_t>::max()) refuse(named(given.model), ": no version may be higher");
+  version.version = new_version.model.version.value_or(next);
+  if (version.version == std::numeric_limits<int64_t>::max())
+    refuse(named(new_version.model), ": no version may be higher");
   Query old(*database_, "SELECT 1 FROM versions WHERE id = ? AND version = ?");
   if (old.bind(id).bind(version.version).next()) {
-    if (!given.replaces) refuse("the store has ", named({id, version.version}), "; --replace replaces it");
+    if (!new_version.replaces) refuse("the store has ", named({id, version.version}), "; --replace replaces it");
     Query(*database_, "DELETE FROM versions WHERE id = ? AND version = ?").bind(id).bind(version.version).run();
   }
   Query(*database_, "UPDATE models SET next = max(next, ?) WHERE id = ?").bind(version.version + 1).bind(id).run();

@@ -70,7 +70,7 @@ class Store {
   void create();
   void check_format() const;
   void place(const StoredVersion& version, class Incoming& copy) const;
-  void insert(StoredVersion& version, const NewVersion& given) const;
+  void insert(StoredVersion& version, const NewVersion& new_version) const;
   void insert_facts(const StoredVersion& version) const;
   ArtifactFacts facts_of(const std::string& id, int64_t version) const;
   bool is_needed(const std::string& digest) const;

@@ -296,9 +296,9 @@ class MatMulEmitter {
   }
   /// The rows of the panel that remain after its whole steps.
   llvm::Value* last_rows_of(llvm::Value* panel) {
-    llvm::Value *whole = ir_.CreateAnd(k_, f_.i64(-plan_.lanes)), *to = scratch_after_sums();
-    llvm::Value* from = panel_address(panel, ir_.CreateMul(whole, f_.i64(plan_.panel_columns)));
-    emit_last_rows(f_, from, ir_.CreateSub(k_, whole), plan_.panel_columns, to);
+    llvm::Value *whole_depth = ir_.CreateAnd(k_, f_.i64(-plan_.lanes)), *to = scratch_after_sums();
+    llvm::Value* from = panel_address(panel, ir_.CreateMul(whole_depth, f_.i64(plan_.panel_columns)));
+    emit_last_rows(f_, from, ir_.CreateSub(k_, whole_depth), plan_.panel_columns, to);
     return to;
   }
   RowBlock block_of(const PanelTask& g) { return {g.rows, g.a, row_of(g.tile)}; }

@@ -28,11 +28,11 @@ void MatMulEpilogue::store(const RowTileSums& tile) {
       expr_.store(matmul_.result, matmul_.index, matmul_.epilogue, point);
     };
     if (lanes == 1) return vector(f_.i64(0), nullptr);
-    llvm::Value* whole = ir.CreateAnd(tile.columns, f_.i64(-plan_.lanes));
-    whole_vectors(whole, vector);
+    llvm::Value* whole_columns = ir.CreateAnd(tile.columns, f_.i64(-plan_.lanes));
+    whole_vectors(whole_columns, vector);
     if (n.is_constant() && n.constant() % plan_.lanes == 0) return;
-    f_.if_then(ir.CreateICmpSLT(whole, tile.columns),
-               [&] { vector(whole, f_.first_lanes(ir.CreateSub(tile.columns, whole), plan_.lanes)); });
+    f_.if_then(ir.CreateICmpSLT(whole_columns, tile.columns),
+               [&] { vector(whole_columns, f_.first_lanes(ir.CreateSub(tile.columns, whole_columns), plan_.lanes)); });
   });
 }
 

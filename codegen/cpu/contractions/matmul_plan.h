@@ -106,8 +106,8 @@ struct MatMulPlan {
   /// Words of a converted row, in whole vectors. Rows for AMX tiles are one line longer: if the sixteen rows of an AMX
   /// tile were a multiple of 4096 bytes apart, they would share one set of L1.
   Dim widened_row() const {
-    const Dim whole = ceil_div(k_blocks > 1 && !tiled ? Dim(k_block) : steps, lanes) * lanes;
-    return tiled ? whole + Dim(lanes) : whole * DotProduct::parts(multiply);
+    const Dim padded = ceil_div(k_blocks > 1 && !tiled ? Dim(k_block) : steps, lanes) * lanes;
+    return tiled ? padded + Dim(lanes) : padded * DotProduct::parts(multiply);
   }
   /// The type of a panel's elements: words, or floats of 16 bits.
   DType panel_type() const {

@@ -32,7 +32,7 @@ class RowTileEmitter {
     for (int v = 0; v < plan_.panel_vectors(); v += widest_) call(f_.i64(v), widest_, false);
   }
 
-  /// For a constant number of `columns`, which is less than the panel's.
+  /// Multiplies the first `columns` columns of a panel, fewer than it has.
   void narrow_panel(int64_t columns) {
     const int vectors = static_cast<int>((columns + plan_.lanes - 1) / plan_.lanes);
     for (int v = 0; v < vectors; v += widest_) {

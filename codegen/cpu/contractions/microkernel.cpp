@@ -57,9 +57,9 @@ class TileEmitter {
     }
     llvm::Value* start = b_.getInt64(0);
     if (m_.sets() > 1) {
-      llvm::Value* whole = b_.CreateAnd(f_.getArg(kK), b_.getInt64(-static_cast<int64_t>(m_.sets())));
-      accumulators = k_loop(start, whole, std::move(accumulators), m_.sets(), true);
-      start = whole;
+      llvm::Value* whole_depth = b_.CreateAnd(f_.getArg(kK), b_.getInt64(-static_cast<int64_t>(m_.sets())));
+      accumulators = k_loop(start, whole_depth, std::move(accumulators), m_.sets(), true);
+      start = whole_depth;
       fold_sets(accumulators);
     }
     accumulators = k_loop(start, f_.getArg(kK), std::move(accumulators), m_.sets() > 1 ? 1 : m_.steps, m_.sets() == 1);

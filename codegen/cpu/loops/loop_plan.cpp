@@ -345,9 +345,9 @@ void plan_stages(const CpuTarget& target, const Kernel& kernel, LoopKernel loop,
   std::vector<Stage>& stages = loop.stages;
   plan.outer = loop.outer;
   std::vector<Operand> operands = kernel.operands;
-  KeptValue kept = keep_reduced_value(stages, operands);
+  KeptValue kept_value = keep_reduced_value(stages, operands);
   const auto columns = column_axis(target, loop, operands);
-  if (kept.stage < 0 && !columns) kept = keep_reduced_row(stages, operands);
+  if (kept_value.stage < 0 && !columns) kept_value = keep_reduced_row(stages, operands);
   if (operands.size() > kernel.operands.size()) plan.kept_row = operands.back();
   for (size_t s = 0; s < stages.size(); ++s) {
     if (columns) {
@@ -359,7 +359,7 @@ void plan_stages(const CpuTarget& target, const Kernel& kernel, LoopKernel loop,
     } else {
       plan.stages.push_back(plan_stage(target, stages[s], stages[s].axes, operands));
     }
-    if (static_cast<int>(s) == kept.stage) plan.stages.back().kept = kept;
+    if (static_cast<int>(s) == kept_value.stage) plan.stages.back().kept_value = kept_value;
   }
   if (columns) plan_columns(target, *columns, fresh_axis_id(loop), plan, operands);
 }

@@ -16,8 +16,8 @@ namespace gcg::cpu {
 
 /// One stage as a loop nest: scalar loops over `loops` (outermost first) around a vector loop over `lane`.
 struct StagePlan {
-  Stage stage;     // the stage with flat addresses and merged axes; `axes` is no longer used
-  KeptValue kept;  // for a reduction: where its value is also stored (`kept.stage` is not used)
+  Stage stage;           // the stage with flat addresses and merged axes; `axes` is no longer used
+  KeptValue kept_value;  // for a reduction: where its value is also stored (its `stage` is not used)
   std::vector<Axis> loops;
   Axis lane;       // id -1: the stage is a single point
   int native = 1;  // lanes of one vector register, for the element types of the stage

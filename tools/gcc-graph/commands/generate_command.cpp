@@ -78,7 +78,7 @@ class Answer {
   }
   void end() {
     if (!stops_.has_stopped()) show(stops_.add(tokens_.end()));
-    if (!stops_.has_stopped()) show(stops_.rest());
+    if (!stops_.has_stopped()) show(stops_.held_back());
     if (is_shown_) std::cout << std::endl;
   }
   bool has_stopped() const { return stops_.has_stopped(); }
