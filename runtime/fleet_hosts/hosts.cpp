@@ -37,11 +37,11 @@ const gart_transport& open_transport() {
 }
 
 /// Every job is a RankJob.
-RankJob& job_of(detail::Ranks& ranks) { return static_cast<RankJob&>(ranks); }
+RankJob& job_of(detail::HostRanks& ranks) { return static_cast<RankJob&>(ranks); }
 
 }  // namespace
 
-Hosts::Hosts(std::shared_ptr<detail::Ranks> ranks) : ranks_(std::move(ranks)) {}
+Hosts::Hosts(std::shared_ptr<detail::HostRanks> ranks) : ranks_(std::move(ranks)) {}
 
 Result<Hosts> Hosts::join(const HostOptions& options) {
   return guarded([&] { return Hosts(std::make_shared<RankJob>(open_transport(), options)); });

@@ -3,7 +3,6 @@
 #include <chrono>
 
 #include "runtime/fleet/lane.h"
-#include "runtime/fleet_hosts/remote_model.h"
 
 namespace gart::fleet {
 namespace {
@@ -57,11 +56,6 @@ RankJob::~RankJob() {
   if (watcher_.joinable()) watcher_.join();
 }
 
-std::unique_ptr<RemoteParts> RankJob::share(const Assembly& assembly, std::span<const uint8_t> file,
-                                            const std::string& path, const LoadOptions& options) {
-  return std::make_unique<RemoteModel>(shared_from_this(), assembly, file, path, options);
-}
-
 /// Receives the name of each rank's machine.
 void RankJob::greet() {
   machines.assign(size_t(link.size()), link.host());
@@ -81,7 +75,8 @@ void RankJob::watch() {
   std::vector<Pulse> pulses(size_t(link.size()));
   std::unique_lock lock(mutex_);
   while (!stopped_.wait_for(lock, std::chrono::milliseconds(host_options.silence_ms / 30 + 1), [&] { return stop_; }))
-    for (int rank = 1; rank < link.size(); ++rank) pulses[size_t(rank)].beat(link, rank, host_options.silence_ms * kNsPerMs);
+    for (int rank = 1; rank < link.size(); ++rank)
+      pulses[size_t(rank)].beat(link, rank, host_options.silence_ms * kNsPerMs);
 }
 
 }  // namespace gart::fleet

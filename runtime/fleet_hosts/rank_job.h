@@ -16,10 +16,10 @@
 
 namespace gart::fleet {
 
-/// Ranks wait so long for each other at the start, because a launcher may start them one after the other.
+/// HostRanks wait so long for each other at the start, because a launcher may start them one after the other.
 inline constexpr int64_t kStartNs = 60'000'000'000;
 
-class RankJob final : public detail::Ranks, public std::enable_shared_from_this<RankJob> {
+class RankJob final : public detail::HostRanks, public std::enable_shared_from_this<RankJob> {
  public:
   /// Throws Failure.
   RankJob(const gart_transport& transport, const HostOptions& options);
