@@ -34,7 +34,7 @@ ArtifactBytes::ArtifactBytes(const std::string& path) {
 }
 
 std::shared_ptr<const ArtifactBytes> trusted_bytes(const gart::store::StoredVersion& version, const std::string& path,
-                                                   const Trust& trust) {
+                                                   const SignatureCheck& trust) {
   if (trust.keys.empty()) return nullptr;
   const std::string name = "the model '" + version.id + "@" + std::to_string(version.version) + "' ";
   if (version.signature.empty())

@@ -28,7 +28,7 @@ class ArtifactBytes {
 };
 
 /// The keys of those whose artifacts a server runs. No keys: it runs all artifacts of its store.
-struct Trust {
+struct SignatureCheck {
   std::vector<std::string> keys;  // PEM files
   std::function<bool(std::span<const uint8_t> artifact, std::span<const uint8_t> signature, const std::string& key)>
       is_signed_by;
@@ -36,6 +36,6 @@ struct Trust {
 
 /// A copy of the version's file that one of the keys has signed; null without keys. Throws Refusal.
 std::shared_ptr<const ArtifactBytes> trusted_bytes(const gart::store::StoredVersion& version, const std::string& path,
-                                                   const Trust& trust);
+                                                   const SignatureCheck& trust);
 
 }  // namespace gcg::serve

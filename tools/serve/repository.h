@@ -19,7 +19,7 @@ struct RepositoryOptions {
   std::string store;
   DeviceOptions devices;
   int64_t memory = 0;  // most bytes that loaded models may hold; 0: any number
-  Trust trust;
+  SignatureCheck trust;
 };
 
 class Repository {
