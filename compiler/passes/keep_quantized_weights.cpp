@@ -72,7 +72,7 @@ class Product {
   /// Frees the model's integers if nothing else reads them, before the next product is copied.
   void free_source() {
     if (r_.is_read(source_)) return;
-    kept_.erase(weights_.tensor);
+    kept_constants_.erase(weights_.tensor);
     r_.graph.value(source_).constant.reset();
   }
 
