@@ -1,5 +1,6 @@
 #include "runtime/fleet_hosts/rank_job.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "runtime/fleet/lane.h"
@@ -48,11 +49,7 @@ RankJob::RankJob(const gart_transport& transport, const HostOptions& given) : li
 RankJob::~RankJob() {
   for (int rank = 1; rank < link.size() && link.rank() == 0 && watcher_.joinable(); ++rank)
     static_cast<void>(guarded([&] { link.post(rank, kCommandTag, std::move(Writer().put(Command::end))); }));
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  stopped_.notify_all();
+  stop_ = true;
   if (watcher_.joinable()) watcher_.join();
 }
 
@@ -73,8 +70,8 @@ void RankJob::greet() {
 
 void RankJob::watch() {
   std::vector<Pulse> pulses(size_t(link.size()));
-  std::unique_lock lock(mutex_);
-  while (!stopped_.wait_for(lock, std::chrono::milliseconds(host_options.silence_ms / 30 + 1), [&] { return stop_; }))
+  const std::chrono::milliseconds pause(std::clamp(host_options.silence_ms / 30, 1, 20));
+  for (; !stop_; std::this_thread::sleep_for(pause))
     for (int rank = 1; rank < link.size(); ++rank)
       pulses[size_t(rank)].beat(link, rank, host_options.silence_ms * kNsPerMs);
 }

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,9 +38,7 @@ class RankJob final : public detail::HostRanks, public std::enable_shared_from_t
  private:
   void greet();
   void watch();
-  std::mutex mutex_;
-  std::condition_variable stopped_;
-  bool stop_ = false;
+  std::atomic<bool> stop_{false};
   std::thread watcher_;
 };
 

@@ -109,7 +109,7 @@ class Hosts(CliCase):
         self.assertIn("device 'd0' is on host 'other0', but the artifact places it on host 'node0'", done.stderr)
 
     def test_a_rank_that_dies_or_stops_ends_the_job(self):
-        for kind, words, most in ((signal.SIGKILL, "another process of the job failed", 2.5), (signal.SIGSTOP, "lost", 4)):
+        for kind in (signal.SIGKILL, signal.SIGSTOP):
             with self.subTest(kind.name):
                 path = self.path(f"{kind.name}.gart")
                 shutil.copy(self.path("m.gart"), path)
@@ -122,9 +122,10 @@ class Hosts(CliCase):
                 os.kill(processes_of(path)[-1], kind)
                 began = time.monotonic()
                 output = job.communicate(timeout=30)[0]
-                self.assertLess(time.monotonic() - began, most + 4, "on a busy machine")
+                self.assertLess(time.monotonic() - began, 8)  # 1 s on an idle machine, and 1 s more until mpirun kills what is stopped
                 self.assertNotEqual(job.returncode, 0)
-                self.assertIn(words, output)
+                # The launcher's signal and the silence race.
+                self.assertRegex(output, "rank 3 (of the job is|was) lost|another process of the job failed")
                 self.assertEqual(processes_of(path), [])
 
 
