@@ -60,7 +60,7 @@ def comment_blocks(path, text):
         return
     hashes = path.endswith(HASH_COMMENTS)
     mark = r"\s*(?:#(?!!))\s?" if hashes else r"\s*///?<?\s?"
-    after_code = r"\S\s+#\s(.+)$" if hashes else r"[;{},)]\s+//\s?(.+)$"
+    after_code = r"\S\s+#\s(.+)$" if hashes else r"[;{},)]\s+//[/<]*\s?(.+)$"
     block, first = [], 0
     for number, line in enumerate(text.split("\n") + [""], 1):
         match = re.match(mark + r"(.*)", line)
