@@ -70,7 +70,8 @@ class Model {
     CountedBytes memory;
   };
 
-  void run_on_fleet(std::span<const gart::NamedTensor> inputs, std::span<const std::string> requested, const Take& take);
+  void run_on_fleet(std::span<const gart::NamedTensor> inputs, std::span<const std::string> requested,
+                    const Take& take);
   void check_entry(const std::string& entry) const;
   std::string_view kind_of(const std::string& entry) const;
   Borrowed borrow(const std::string& entry);
