@@ -10,7 +10,7 @@
 #include "tools/gcc-graph/io/compare_elements.h"
 #include "tools/gcc-graph/io/golden.h"
 #include "tools/gcc-graph/io/printable.h"
-#include "tools/gcc-graph/options/trust_option.h"
+#include "tools/gcc-graph/io/trust_option.h"
 #include "tools/gcc-graph/support/fail.h"
 
 // libgcc_graph's header declares this class. The program uses nothing else of that library.
