@@ -10,8 +10,10 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper
 
-import gart
 from cli_case import TOOL, CliCase
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "python"))
+import gart  # noqa: E402
 
 WIDTH, INNER = 512, 2048
 # Prints the peak of the command that follows, in kB. A child counts the memory of the process that started it, so that

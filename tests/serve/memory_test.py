@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 from onnx import numpy_helper, parser
 
+from serve_case import Server, binary_outputs, binary_request, tensor  # finds cli_case
 from cli_case import HEADER, CliCase
-from serve_case import Server, binary_outputs, binary_request, tensor
 
 ROWS = 2000  # a model has 1 MB of weights
 
