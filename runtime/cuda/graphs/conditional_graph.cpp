@@ -49,10 +49,10 @@ void ConditionalGraph::update(const GraphContext& c) {
   built_ = true;
 }
 
-std::vector<const void*> ConditionalGraph::places_of(const GraphContext& c) const {
-  std::vector<const void*> places;
-  for (const uint32_t index : plan_.io_buffers) places.push_back(c.bound.address(index));
-  return places;
+bool ConditionalGraph::stays(const GraphContext& c) const {
+  bool same = places_.size() == plan_.io_buffers.size();
+  for (size_t i = 0; same && i < places_.size(); ++i) same = places_[i] == c.bound.address(plan_.io_buffers[i]);
+  return same;
 }
 
 void ConditionalGraph::launch(CUstream stream) const {
@@ -64,7 +64,8 @@ void ConditionalGraph::build(const GraphContext& c) {
   nodes_.clear();
   const CUgraph graph = graph_.begin();
   copies_.note(c, true, true);
-  places_ = places_of(c);
+  places_.clear();
+  for (const uint32_t index : plan_.io_buffers) places_.push_back(c.bound.address(index));
   const Nodes inputs = nodes_.add_inputs(graph, c);
   // Later nodes come after all inputs. This includes nodes inside conditionals, which cannot name inputs as
   // dependencies.

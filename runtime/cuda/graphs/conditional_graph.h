@@ -31,11 +31,10 @@ class ConditionalGraph {
 
  private:
   bool fits(const GraphContext& context) const {
-    return built_ && generation_ == context.generation && copies_.same(context, true, true) &&
-           places_ == places_of(context);
+    return built_ && generation_ == context.generation && copies_.same(context, true, true) && stays(context);
   }
-  /// The addresses of inputs and outputs, and so of states.
-  std::vector<const void*> places_of(const GraphContext& context) const;
+  /// True if the inputs and outputs, and so the states, have the addresses of the graph.
+  bool stays(const GraphContext& context) const;
   void build(const GraphContext& context);
   /// Adds the sequence after `before`; returns its last nodes.
   Nodes add_sequence(CUgraph graph, uint32_t index, Nodes before, const GraphContext& context);
@@ -72,7 +71,7 @@ class ConditionalGraph {
   Block counters_;  // an i64 per step: iterations of a loop, status of a failure
   GraphNodes nodes_;
   CopyKinds copies_;
-  std::vector<const void*> places_;
+  std::vector<const void*> places_;  // addresses of plan_.io_buffers
   ExecutableGraph graph_;
 };
 
