@@ -24,6 +24,11 @@ SIDE = 64
 # Root may start jobs, and ranks that share a core give it up while they wait.
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
                "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_hwloc_base_binding_policy": "none"}
+started = subprocess.run(["mpirun", "--oversubscribe", "-n", "2", "true"], env=ENVIRONMENT, capture_output=True, text=True)
+if started.returncode != 0:
+    print(f"SKIP: mpirun cannot start processes here: {(started.stderr + started.stdout).strip()[:500]}")
+    sys.exit(77)
+
 PLACES = ["t0=d0", "m1=d1", "m2=d2", "m3=d2", "m4=d3", "m5=d1", "where=d3", "picked=d2"]
 
 
