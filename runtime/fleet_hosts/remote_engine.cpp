@@ -5,10 +5,6 @@ namespace {
 
 constexpr uint32_t kStations = kFirstFreeTag - kFirstStationTag;
 
-size_t bytes_of(const TensorView& tensor) {
-  return size_t(std::max<int64_t>(tensor.shape.elements(), 0)) * size_of(tensor.dtype);
-}
-
 }  // namespace
 
 RemoteEngine::RemoteEngine(std::shared_ptr<RankJob> job, int rank, uint32_t model, uint32_t device)

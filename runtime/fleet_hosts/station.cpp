@@ -5,10 +5,6 @@
 namespace gart::fleet {
 namespace {
 
-size_t bytes_of(const TensorView& tensor) {
-  return size_t(std::max<int64_t>(tensor.shape.elements(), 0)) * size_of(tensor.dtype);
-}
-
 void* address(uint64_t number) { return reinterpret_cast<void*>(number); }
 
 }  // namespace

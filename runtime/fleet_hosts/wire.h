@@ -2,6 +2,7 @@
 // order.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -109,6 +110,11 @@ class Reader {
  private:
   std::span<const uint8_t> bytes_;
 };
+
+/// The size of a tensor's data. 0 if its shape is impossible.
+inline size_t bytes_of(const TensorView& tensor) {
+  return size_t(std::max<int64_t>(tensor.shape.elements(), 0)) * size_of(tensor.dtype);
+}
 
 /// An answer begins with 0, or with an error's code and message. Throws the error.
 inline void check_answer(Reader& answer) {
