@@ -18,7 +18,7 @@ struct Pulse {
   int64_t heard = now_ns();
 
   void beat(RankLink& link, int rank, int64_t silence_ns) {
-    static const Writer kPing = std::move(Writer().put(Command::ping));
+    static const Writer kPing = Writer().put(Command::ping);
     if (link.is_lost(rank)) return;
     const Result<void> done = guarded([&] {
       if (!is_out) {
@@ -48,7 +48,7 @@ RankJob::RankJob(const gart_transport& transport, const HostOptions& given) : li
 
 RankJob::~RankJob() {
   for (int rank = 1; rank < link.size() && link.rank() == 0 && watcher_.joinable(); ++rank)
-    static_cast<void>(guarded([&] { link.post(rank, kCommandTag, std::move(Writer().put(Command::end))); }));
+    static_cast<void>(guarded([&] { link.post(rank, kCommandTag, Writer().put(Command::end)); }));
   stop_ = true;
   if (watcher_.joinable()) watcher_.join();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -51,6 +52,10 @@ enum class At : uint8_t {
   in_memory,    // the address in the rank's memory follows; for an output, then the capacity
   not_decided,  // output: its size is not known yet; it must be sent with the tag that follows
 };
+
+/// An address in a rank's memory, as the number that travels.
+inline uint64_t number(const void* address) { return std::bit_cast<uintptr_t>(address); }
+inline void* address(uint64_t number) { return std::bit_cast<void*>(uintptr_t(number)); }
 
 /// Inputs of at most so many bytes travel in the command.
 inline constexpr size_t kInMessage = 4096;
