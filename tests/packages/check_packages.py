@@ -22,6 +22,8 @@ NEEDS = {  # the dependencies that each package must have
     "gcc-graph": ["libc6", "libprotobuf", "libzip"],
     "gart-run": ["libgart0 (= VERSION)"],
 }
+MPI = "libgart-mpi0"  # only where MPI is installed
+NEEDS_OF_MPI = ["libgart0 (= VERSION)", "mpi"]
 USE_PYTHON = "import gart; model = gart.load({model!r}); print(gart.__version__, model.inputs)"
 
 
@@ -42,6 +44,8 @@ def version():
 
 
 def fields():
+    if MPI in packages():
+        NEEDS[MPI] = NEEDS_OF_MPI
     assert packages().keys() == NEEDS.keys(), packages().keys()
     for name, path in packages().items():
         depends = ran("dpkg-deb", "-f", path, "Depends")
