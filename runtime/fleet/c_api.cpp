@@ -62,6 +62,8 @@ gart::fleet::LoadOptions options_of(const gart_fleet_options* options, std::vect
     out.trusted_keys = trusted_keys;
     out.signature = {static_cast<const uint8_t*>(options->signature), options->signature_size};
   }
+  if (options->size >= offsetof(gart_fleet_options, hosts) + sizeof(void*) && options->hosts != nullptr)
+    out.hosts = &options->hosts->hosts;
   return out;
 }
 

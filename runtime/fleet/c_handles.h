@@ -5,9 +5,14 @@
 
 #include "gart/fleet.h"
 #include "gart/fleet.hpp"
+#include "gart/hosts.hpp"
 
 struct gart_fleet {
   gart::fleet::Program program;
+};
+
+struct gart_hosts {
+  gart::fleet::Hosts hosts;
 };
 
 namespace gart::fleet {

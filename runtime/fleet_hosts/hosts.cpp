@@ -41,6 +41,22 @@ Result<Hosts> Hosts::over(const gart_transport& transport, const HostOptions& op
 int Hosts::rank() const { return job_of(*ranks_).link.rank(); }
 int Hosts::size() const { return job_of(*ranks_).link.size(); }
 
+std::string Hosts::machine() const { return job_of(*ranks_).link.host(); }
+
+Result<void> Hosts::send(int to, std::span<const uint8_t> bytes) const {
+  return guarded([&] {
+    RankJob& job = job_of(*ranks_);
+    job.wait(job.link.send(job.checked(to), kProgramTag, bytes));
+  });
+}
+
+Result<void> Hosts::receive(int from, std::span<uint8_t> room) const {
+  return guarded([&] {
+    RankJob& job = job_of(*ranks_);
+    job.wait(job.link.receive(job.checked(from), kProgramTag, room));
+  });
+}
+
 Result<void> Hosts::serve() const {
   return guarded([&] {
     if (rank() == 0) fail(ErrorCode::invalid_argument, "rank 0 does not serve: it loads the model");

@@ -15,7 +15,7 @@ struct Pulse {
   Transfer ping, pong;
   uint8_t answer = 0;
   bool is_out = false;  // a ping was sent and not answered yet
-  int64_t heard = now_ns();
+  Silence silence;
 
   void beat(RankLink& link, int rank, int64_t silence_ns) {
     static const Writer kPing = Writer().put(Command::ping);
@@ -28,15 +28,31 @@ struct Pulse {
       }
       if (ping.is_done() && pong.is_done()) {
         is_out = false;
-        heard = now_ns();
+        silence.end();
+        if (answer == kGone) link.lose(rank, "it has left the job");
       }
     });
     if (!done) return link.lose(rank, done.error().message);
-    if (now_ns() - heard > silence_ns) link.lose(rank, text("it has not answered for ", silence_ns / kNsPerMs, " ms"));
+    if (silence.ns() > silence_ns) link.lose(rank, text("it has not answered for ", silence_ns / kNsPerMs, " ms"));
   }
 };
 
+/// Must stay valid until the process ends, because a lost rank may read it later.
+const Writer& farewell(bool is_complete) {
+  static const Writer kGood = Writer().put(Command::end).text("");
+  static const Writer kLost = Writer().put(Command::end).text("it has ended the job, because it lost a rank");
+  return is_complete ? kGood : kLost;
+}
+
 }  // namespace
+
+int64_t Silence::ns() {
+  constexpr int64_t kMostNs = 100 * kNsPerMs;  // a process that runs calls more often
+  const int64_t now = now_ns();
+  if (counted_ != 0) silent_ns_ += std::min(now - counted_, kMostNs);
+  counted_ = now;
+  return silent_ns_;
+}
 
 RankJob::RankJob(const gart_transport& transport, const HostOptions& given) : link(transport), host_options(given) {
   if (host_options.silence_ms < 100)
@@ -47,10 +63,22 @@ RankJob::RankJob(const gart_transport& transport, const HostOptions& given) : li
 }
 
 RankJob::~RankJob() {
-  for (int rank = 1; rank < link.size() && link.rank() == 0 && watcher_.joinable(); ++rank)
-    static_cast<void>(guarded([&] { link.post(rank, kCommandTag, Writer().put(Command::end)); }));
+  for (int rank = 1; rank < link.size() && watcher_.joinable(); ++rank)
+    link.part(rank, kCommandTag, farewell(link.is_complete()));
   stop_ = true;
   if (watcher_.joinable()) watcher_.join();
+}
+
+void RankJob::wait(Transfer message) {
+  for (Pauses pauses; !message.is_done(); pauses.next())
+    if (is_over_.load(std::memory_order_acquire)) fail(ErrorCode::device_lost, "rank 0 has ended the job");
+}
+
+int RankJob::checked(int rank) const {
+  if (rank < 0 || rank >= link.size() || rank == link.rank())
+    fail(ErrorCode::invalid_argument, "rank ", rank, " is not another rank: this is rank ", link.rank(), " of ",
+         link.size());
+  return rank;
 }
 
 /// Receives the name of each rank's machine.

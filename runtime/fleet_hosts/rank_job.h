@@ -17,6 +17,21 @@ namespace gart::fleet {
 /// HostRanks wait so long for each other at the start, because a launcher may start them one after the other.
 inline constexpr int64_t kStartNs = 60'000'000'000;
 
+/// How long another rank has been silent. Time in which this process did not run does not count, so a busy machine, or
+/// a job that was stopped and continued as a whole, loses no rank.
+class Silence {
+ public:
+  /// The rank may stay silent for `more_ns` longer at first.
+  explicit Silence(int64_t more_ns = 0) : silent_ns_(-more_ns) {}
+  void end() { silent_ns_ = 0; }
+  /// Must be called about every 20 ms, or more often.
+  int64_t ns();
+
+ private:
+  int64_t silent_ns_;
+  int64_t counted_ = 0;  // the time of the last call; 0: none
+};
+
 class RankJob final : public detail::HostRanks, public std::enable_shared_from_this<RankJob> {
  public:
   /// Throws Failure.
@@ -28,6 +43,12 @@ class RankJob final : public detail::HostRanks, public std::enable_shared_from_t
   std::unique_ptr<RemoteParts> share(const Assembly& assembly, std::span<const uint8_t> file, const std::string& path,
                                      const LoadOptions& options) override;
 
+  /// For messages of the program. Waits until the message is complete, or rank 0 has ended the job.
+  void wait(Transfer message);
+  /// The number of another rank. Throws Failure if it is not one.
+  int checked(int rank) const;
+  void end() { is_over_.store(true, std::memory_order_release); }
+
   RankLink link;
   const HostOptions host_options;
   // On rank 0:
@@ -38,7 +59,7 @@ class RankJob final : public detail::HostRanks, public std::enable_shared_from_t
  private:
   void greet();
   void watch();
-  std::atomic<bool> stop_{false};
+  std::atomic<bool> stop_{false}, is_over_{false};
   std::thread watcher_;
 };
 

@@ -62,9 +62,13 @@ RankLink::RankLink(const gart_transport& transport)
 RankLink::~RankLink() {
   // With a lost rank, the end of this process must end the others: a launcher does that for a process that did not
   // leave the job.
+  if (is_complete()) transport_.close(transport_.self);
+}
+
+bool RankLink::is_complete() const {
   for (int i = 0; i < size(); ++i)
-    if (is_lost(i)) return;
-  transport_.close(transport_.self);
+    if (is_lost(i)) return false;
+  return true;
 }
 
 int RankLink::test(gart_message* message) {
@@ -79,6 +83,17 @@ void RankLink::drop(gart_message* message) noexcept {
 
 Transfer RankLink::send(int to, int tag, std::span<const uint8_t> bytes) {
   if (is_lost(to)) fail_lost(to);
+  return start_send(to, tag, bytes);
+}
+
+void RankLink::part(int to, int tag, const Writer& message) noexcept {
+  static_cast<void>(guarded([&] {
+    Transfer transfer = start_send(to, tag, message.bytes());
+    if (!is_lost(to)) transfer.wait();
+  }));
+}
+
+Transfer RankLink::start_send(int to, int tag, std::span<const uint8_t> bytes) {
   const std::lock_guard lock(mutex_);
   gart_message* const message = transport_.send(transport_.self, to, tag, bytes.data(), bytes.size());
   if (message == nullptr)

@@ -61,11 +61,17 @@ class RankLink {
 
   /// Marks a rank as lost: whatever waits for it fails.
   void lose(int rank, const std::string& why);
+  /// True if no rank is lost.
+  bool is_complete() const;
+  /// Sends the last message to a rank. A lost rank may still read it when it goes on, and end itself. `message` must
+  /// stay valid until the process ends.
+  void part(int to, int tag, const Writer& message) noexcept;
   bool is_lost(int rank) const { return lost_[size_t(rank)].load(std::memory_order_acquire); }
   [[noreturn]] void fail_lost(int rank);
 
  private:
   friend class Transfer;
+  Transfer start_send(int to, int tag, std::span<const uint8_t> bytes);
   int test(gart_message* message);
   void drop(gart_message* message) noexcept;
 

@@ -22,10 +22,14 @@ enum Tag : int {
   kCommandTag = 1,
   kPongTag = 2,
   kHelloTag = 3,
+  kProgramTag = 4,  // Hosts::send()
   kFirstStationTag = 16,
   kFirstFreeTag = 4096,
   kLastTag = 32767
 };
+
+/// The byte of a pong: the rank is there, or leaves the job because rank 0 was silent.
+enum Pong : uint8_t { kGone = 0, kHere = 1 };
 
 /// A command is this number and the fields below, in one message from rank 0. `answer` is the tag of its answer.
 enum class Command : uint32_t {
@@ -37,7 +41,7 @@ enum class Command : uint32_t {
   send,      // address, bytes, rank, tag: sends bytes of this rank's memory
   receive,   // address, bytes, rank, tag, answer: receives into this rank's memory
   forget,    // model; its stations have been closed
-  end,
+  end,       // why rank 0 ends the job early; empty: its work is done
   // For stations:
   load,  // parts, answer -> device and target in use
   run,   // part, inputs, outputs, answer -> dtype and shape of each output

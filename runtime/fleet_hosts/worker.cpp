@@ -11,7 +11,9 @@ namespace gart::fleet {
 namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
-constexpr int kSilences = 4;  // rank 0 may be silent for this many times its own limit
+
+/// Rank 0 may be silent for longer than other ranks, so that its message about a rank that is silent comes first.
+constexpr int64_t silence_of_rank_0(int silence_ms) { return silence_ms * kNsPerMs * 3 / 2; }
 
 struct ModelMessage {
   std::string path;
@@ -86,19 +88,24 @@ Worker::~Worker() {
 
 void Worker::serve() {
   answer(kHelloTag, std::move(Writer().text(link_.host())));
-  const int64_t silence_ns = job_.host_options.silence_ms * kNsPerMs * kSilences;
-  int64_t heard = now_ns() + kStartNs;  // rank 0 begins when all ranks have started
+  const int64_t limit_ns = silence_of_rank_0(job_.host_options.silence_ms);
+  Silence silence(kStartNs);  // rank 0 begins when all ranks have started
   for (Pauses pauses;; pauses.next()) {
     const std::vector<uint8_t> message = link_.poll(0, kCommandTag);
     if (!message.empty()) {
-      if (!handle(message)) return;
-      heard = now_ns();
+      if (!handle(message)) break;
+      silence.end();
       pauses = {};
     }
     go_on();
-    if (now_ns() - heard > silence_ns) link_.lose(0, text("it has been silent for ", silence_ns / kNsPerMs, " ms"));
-    if (link_.is_lost(0)) link_.fail_lost(0);
+    if (silence.ns() > limit_ns) link_.lose(0, text("it has been silent for ", limit_ns / kNsPerMs, " ms"));
+    if (link_.is_lost(0)) break;
   }
+  job_.end();
+  if (!link_.is_lost(0)) return;
+  static const Writer kLeave = Writer().put(kGone);
+  link_.part(0, kPongTag, kLeave);
+  link_.fail_lost(0);
 }
 
 void Worker::answer(int tag, Writer message) {
@@ -121,7 +128,7 @@ bool Worker::handle(const std::vector<uint8_t>& message) {
   Reader command(message);
   switch (command.get<Command>()) {
     case Command::ping:
-      return answer(kPongTag, std::move(Writer().put(uint8_t{1}))), true;
+      return answer(kPongTag, std::move(Writer().put(kHere))), true;
     case Command::model:
       return begin_model(command), true;
     case Command::station: {
@@ -141,6 +148,7 @@ bool Worker::handle(const std::vector<uint8_t>& message) {
     case Command::forget:
       return models_.erase(command.get<uint32_t>()), true;
     default:
+      if (const std::string why = command.text(); !why.empty()) link_.lose(0, why);
       return false;
   }
 }

@@ -12,24 +12,30 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from cli_case import TOOL, CliCase
+from job_case import ENVIRONMENT, LIBRARY, JobCase, processes_of, skip_without_mpi
 
-LIBRARY = os.path.join(os.path.dirname(os.path.dirname(TOOL)), "lib", "libgart_mpi.so.0")
-if not shutil.which("mpirun") or not os.path.exists(LIBRARY):
-    print("SKIP: Open MPI is not installed (tools/test.sh installs it), or it was not there when libgart_mpi was built")
-    sys.exit(77)
-
+skip_without_mpi()
 CORES = sorted(os.sched_getaffinity(0))
 SIDE = 64
-# Root may start jobs, and ranks that share a core give it up while they wait.
-ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
-               "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_hwloc_base_binding_policy": "none"}
-started = subprocess.run(["mpirun", "--oversubscribe", "-n", "2", "true"], env=ENVIRONMENT, capture_output=True, text=True)
-if started.returncode != 0:
-    print(f"SKIP: mpirun cannot start processes here: {(started.stderr + started.stdout).strip()[:500]}")
-    sys.exit(77)
-
 PLACES = ["t0=d0", "m1=d1", "m2=d2", "m3=d2", "m4=d3", "m5=d1", "where=d3", "picked=d2"]
+
+PYTHON = """
+import numpy as np
+import gart.fleet
+
+hosts = gart.fleet.Hosts()
+if hosts.rank != 0:
+    hosts.serve()
+else:
+    model = gart.fleet.load("m.gart", hosts=hosts, threads=1)
+    with np.load("x.npz") as inputs, np.load("alone.npz") as wanted:
+        outputs = model.run(dict(inputs))
+        for name in outputs:
+            np.testing.assert_array_equal(outputs[name], wanted[name])
+    print(hosts.size, "ranks, equal")
+    del model
+hosts.close()
+"""
 
 
 def model():
@@ -50,21 +56,7 @@ def model():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def processes_of(path):
-    """The ids of the running processes whose command line names `path`, without mpirun."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                words = file.read().split(b"\0")
-        except OSError:
-            continue
-        if path.encode() in words and os.path.basename(words[0]) == b"gcc-graph":
-            found.append(int(pid))
-    return sorted(found)
-
-
-class Hosts(CliCase):
+class Hosts(JobCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -77,12 +69,6 @@ class Hosts(CliCase):
         alone = [f"d{i}=cpu:{CORES[i % len(CORES)]}" for i in range(4)]
         done = cls.tool("run", "m.gart", "--inputs", "x.npz", "--outputs", "alone.npz", "--devices", ",".join(alone))
         assert done.returncode == 0, done.stderr
-
-    def job(self, ranks, *arguments, more=()):
-        return ["mpirun", "--oversubscribe", *more, "-n", str(ranks), TOOL, *arguments]
-
-    def run_job(self, ranks, *arguments, more=()):
-        return subprocess.run(self.job(ranks, *arguments, more=more), cwd=self.folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
 
     def test_results_are_those_of_one_process(self):
         """Long messages wait for their receive where the eager limit is small."""
@@ -113,25 +99,68 @@ class Hosts(CliCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("device 'd0' is on host 'other0', but the artifact places it on host 'node0'", done.stderr)
 
+    def busy_job(self, name):
+        path = self.path(f"{name}.gart")
+        shutil.copy(self.path("m.gart"), path)
+        return self.start_job(4, path, "bench", path, "--inputs", "x.npz", "--seconds", "60", seconds=2), path
+
     def test_a_rank_that_dies_or_stops_ends_the_job(self):
-        for kind in (signal.SIGKILL, signal.SIGSTOP):
-            with self.subTest(kind.name):
-                path = self.path(f"{kind.name}.gart")
-                shutil.copy(self.path("m.gart"), path)
-                job = subprocess.Popen(self.job(4, "bench", path, "--inputs", "x.npz", "--seconds", "60"), cwd=self.folder, env=ENVIRONMENT,
-                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-                until = time.monotonic() + 60
-                while len(processes_of(path)) < 4 and time.monotonic() < until:
-                    time.sleep(0.1)
-                time.sleep(2)  # the model is loaded, and runs
-                os.kill(processes_of(path)[-1], kind)
-                began = time.monotonic()
-                output = job.communicate(timeout=30)[0]
-                self.assertLess(time.monotonic() - began, 8)  # 1 s on an idle machine, and 1 s more until mpirun kills what is stopped
-                self.assertNotEqual(job.returncode, 0)
+        for kind, rank in ((signal.SIGKILL, 3), (signal.SIGSTOP, 3), (signal.SIGSTOP, 0)):
+            with self.subTest(kind.name, rank=rank):
+                job, path = self.busy_job(f"{kind.name}{rank}")
+                output = self.end_after(job, path, rank, kind, 6)  # at most 2 s on an idle machine
                 # The launcher's signal and the silence race.
-                self.assertRegex(output, "rank 3 (of the job is|was) lost|another process of the job failed")
-                self.assertEqual(processes_of(path), [])
+                self.assertRegex(output, f"rank {rank} (of the job is|was) lost|another process of the job failed")
+
+    def test_a_job_that_is_stopped_as_a_whole_goes_on(self):
+        path = self.path("paused.gart")
+        shutil.copy(self.path("m.gart"), path)
+        job = self.start_job(4, path, "bench", path, "--inputs", "x.npz", "--seconds", "8", seconds=1)
+        ranks = processes_of(path).values()
+        for kind, seconds in ((signal.SIGSTOP, 3), (signal.SIGCONT, 0)):
+            for pid in ranks:
+                os.kill(pid, kind)
+            time.sleep(seconds)
+        output = job.communicate(timeout=60)[0]
+        self.assertEqual(job.returncode, 0, output)
+
+    def test_python(self):
+        """Rank 0 of a job of Python processes loads the model; the others serve."""
+        self.write("job.py", PYTHON.encode())
+        package = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "python")
+        done = subprocess.run(["mpirun", "--oversubscribe", "-n", "4", sys.executable, "job.py"], cwd=self.folder, capture_output=True, text=True,
+                              timeout=120, env={**ENVIRONMENT, "PYTHONPATH": package, "LD_LIBRARY_PATH": os.path.dirname(LIBRARY)})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("4 ranks, equal", done.stdout)
+
+    def test_devices_of_all_ranks(self):
+        fleet = json.loads(self.accepted_job(3, "devices", "--json"))
+        own = json.loads(self.accepted("devices", "--json"))["devices"]
+        machine = os.uname().nodename
+        hosts = [device.get("host", "") for device in fleet["devices"]]
+        self.assertEqual(sorted(set(hosts)), ["", f"{machine}.1", f"{machine}.2"])
+        for rank in range(3):
+            prefix = f"{machine}.{rank}/" if rank else ""
+            self.assertEqual([d["name"] for d in fleet["devices"] if d.get("host", "") == prefix[:-1]], [prefix + d["name"] for d in own])
+        text = self.accepted_job(3, "devices")
+        for rank in range(3):
+            self.assertIn(f"; rank {rank} on {machine}: ", text)
+
+    def test_place_measures_all_ranks(self):
+        fleet = json.loads(self.accepted_job(3, "devices", "--probe", "--json"))
+        hosts = {d["name"]: d.get("host", "") for d in fleet["devices"]}
+        between = [link for link in fleet["links"] if hosts[link["from"]] != hosts[link["to"]]]
+        count = len(hosts) // 3
+        self.assertEqual(len(between), 6 * count * count)
+        for link in between:
+            self.assertGreater(link["gbytes_per_s"], 0.01)
+            self.assertGreater(link["us"], 0.1)
+        said = self.accepted_job(3, "place", "m.gart", "-o", "placed.gart")
+        self.assertIn("us by the model", said)
+        placed = json.loads(self.accepted("inspect", "placed.gart", "--json"))
+        self.assertIn(f"{os.uname().nodename}.2/", json.dumps(placed))
+        done = self.accepted_job(3, "run", "placed.gart", "--inputs", "x.npz", "--expect", "alone.npz", "--rtol", "0")
+        self.assertEqual(done.count("ok, relative error 0, absolute 0"), 2, done)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "gart/fleet.hpp"
 #include "runtime/fleet_hosts/remote_model.h"
@@ -142,6 +143,58 @@ TEST(Hosts, GroupsOfALostRankMove) {
   EXPECT_NE(program->placement()[2].device, "far");
 }
 
+/// A rank that was lost while it was stopped ends when it continues, and so do the other ranks, with a reason.
+TEST(Hosts, AStoppedRankEndsWhenItContinues) {
+  StandInJob job(3, 1024, 400);
+  auto program = load(three_hosts(), on(job.hosts(), "lrfl"));
+  ASSERT_TRUE(program) << program.error().message;
+  expect_right(*program, 10);
+  job.network().stop(2);
+  const std::vector<float> x = ramp(10);
+  const NamedTensor inputs[] = {{"x", view(x)}, {"y", view(x)}};
+  EXPECT_FALSE(program->submit(inputs).value().wait());
+  job.network().stop(2, false);
+  EXPECT_TRUE(program->submit(inputs).value().wait());
+  const auto began = std::chrono::steady_clock::now();
+  program = Error{ErrorCode::run_failed, "released"};
+  for (const Result<void>& end : job.end()) {
+    ASSERT_FALSE(end);
+    EXPECT_EQ(end.error().message, "rank 0 of the job is lost: it has ended the job, because it lost a rank");
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(500));
+}
+
+TEST(Hosts, RanksLeaveAStoppedRankZero) {
+  StandInJob job(3, 1024, 400);
+  const auto program = load(three_hosts(), on(job.hosts(), "lrfl"));
+  ASSERT_TRUE(program) << program.error().message;
+  expect_right(*program, 10);
+  job.network().stop(0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  job.network().stop(0, false);
+  const auto began = std::chrono::steady_clock::now();
+  const std::vector<float> x = ramp(10);
+  const NamedTensor inputs[] = {{"x", view(x)}, {"y", view(x)}};
+  Request request = program->submit(inputs).value();
+  const Result<void> done = request.wait();
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().message.find("it has left the job"), std::string::npos) << done.error().message;
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::milliseconds(300));
+  for (const Result<void>& end : job.end())
+    EXPECT_EQ(end.error().message, "rank 0 of the job is lost: it has been silent for 600 ms");
+}
+
+/// A job that is stopped as a whole for longer than the limit goes on.
+TEST(Hosts, AJobMayStopAsAWhole) {
+  StandInJob job(3, 1024, 400);
+  const auto program = load(three_hosts(), on(job.hosts(), "lrfl"));
+  ASSERT_TRUE(program) << program.error().message;
+  for (int rank = 0; rank < 3; ++rank) job.network().stop(rank);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  for (int rank = 0; rank < 3; ++rank) job.network().stop(rank, false);
+  for (int i = 0; i < 3; ++i) expect_right(*program, 10);
+}
+
 /// A rank falls silent after each number of messages. Each request ends with the right values or with words.
 TEST(Hosts, ARankMayFallSilentAtAnyMessage) {
   int failed = 0, good = 0;
@@ -169,6 +222,37 @@ TEST(Hosts, ARankMayFallSilentAtAnyMessage) {
   }
   EXPECT_GT(failed, 10);
   EXPECT_GT(good, 10);
+}
+
+/// A program's messages arrive in order, and end with the job.
+TEST(Hosts, ProgramsExchangeMessages) {
+  for (const size_t eager : {size_t{0}, size_t{1} << 20}) {
+    StandIn network(2, eager);
+    std::vector<uint8_t> sum(1);
+    std::thread other([&] {
+      const Hosts hosts = Hosts::over(network.transport(1), {5000}).value();
+      std::thread server([&] { EXPECT_TRUE(hosts.serve()); });
+      std::vector<uint8_t> a(1000), b(7);
+      EXPECT_TRUE(hosts.receive(0, a));
+      EXPECT_TRUE(hosts.receive(0, b));
+      sum[0] = uint8_t(a[999] + b[6]);
+      EXPECT_TRUE(hosts.send(0, sum));
+      EXPECT_EQ(hosts.receive(0, b).error().message, "rank 0 has ended the job");
+      server.join();
+    });
+    {
+      const Hosts hosts = Hosts::over(network.transport(0), {5000}).value();
+      EXPECT_EQ(hosts.machine(), "machine0");
+      EXPECT_EQ(hosts.send(0, {}).error().message, "rank 0 is not another rank: this is rank 0 of 2");
+      EXPECT_FALSE(hosts.receive(2, {}));
+      EXPECT_TRUE(hosts.send(1, std::vector<uint8_t>(1000, 3)));
+      EXPECT_TRUE(hosts.send(1, std::vector<uint8_t>(7, 4)));
+      std::vector<uint8_t> answer(1);
+      EXPECT_TRUE(hosts.receive(1, answer));
+      EXPECT_EQ(answer[0], 7);
+    }
+    other.join();
+  }
 }
 
 TEST(Hosts, DevicesBelongToRanks) {

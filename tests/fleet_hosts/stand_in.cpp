@@ -47,10 +47,18 @@ struct StandInCalls {
     }
   }
 
+  /// Locks the job. A call of a rank that is stopped waits until the rank continues.
+  static std::unique_lock<std::mutex> locked(void* self) {
+    StandIn::Rank& rank = of(self);
+    std::unique_lock lock(rank.job->mutex_);
+    rank.job->continued_.wait(lock, [&] { return !rank.is_stopped; });
+    return lock;
+  }
+
   static gart_message* send(void* self, int to, int tag, const void* data, size_t bytes) {
     StandIn::Rank& rank = of(self);
     StandIn& job = *rank.job;
-    const std::lock_guard lock(job.mutex_);
+    const auto lock = locked(self);
     ++rank.sent;
     auto* message =
         new gart_message{rank.table.rank, to, tag, static_cast<const uint8_t*>(data), nullptr, bytes, {}, true};
@@ -74,7 +82,7 @@ struct StandInCalls {
 
   static gart_message* receive(void* self, int from, int tag, void* data, size_t bytes) {
     StandIn::Rank& rank = of(self);
-    const std::lock_guard lock(rank.job->mutex_);
+    const auto lock = locked(self);
     auto* message = new gart_message{from, rank.table.rank, tag, nullptr, static_cast<uint8_t*>(data), bytes};
     if (!rank.is_silent()) rank.job->receives_.push_back(message);
     match_all(*rank.job);
@@ -82,7 +90,7 @@ struct StandInCalls {
   }
 
   static int test(void* self, gart_message* message) {
-    const std::lock_guard lock(of(self).job->mutex_);
+    const auto lock = locked(self);
     if (!message->is_done) return 0;
     delete message;
     return 1;
@@ -90,7 +98,7 @@ struct StandInCalls {
 
   static void drop(void* self, gart_message* message) {
     StandIn& job = *of(self).job;
-    const std::lock_guard lock(job.mutex_);
+    const auto lock = locked(self);
     job.receives_.remove(message);
     const bool waits = std::find(job.sends_.begin(), job.sends_.end(), message) != job.sends_.end();
     message->is_dropped = true;
@@ -99,7 +107,7 @@ struct StandInCalls {
 
   static int probe(void* self, int from, int tag, size_t* bytes) {
     StandIn::Rank& rank = of(self);
-    const std::lock_guard lock(rank.job->mutex_);
+    const auto lock = locked(self);
     if (rank.is_silent()) return 0;
     for (const gart_message* send : rank.job->sends_) {
       if (send->from != from || send->to != rank.table.rank || send->tag != tag) continue;
@@ -134,6 +142,12 @@ StandIn::~StandIn() {
 void StandIn::silence(int rank, int64_t count) {
   const std::lock_guard lock(mutex_);
   ranks_[size_t(rank)]->silent_from = count;
+}
+
+void StandIn::stop(int rank, bool is_stopped) {
+  const std::lock_guard lock(mutex_);
+  ranks_[size_t(rank)]->is_stopped = is_stopped;
+  continued_.notify_all();
 }
 
 int64_t StandIn::sent(int rank) const {

@@ -2,6 +2,7 @@
 // in order, and a long send ends only after its receive began.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -23,6 +24,8 @@ class StandIn {
   const gart_transport& transport(int rank) const { return ranks_[static_cast<size_t>(rank)]->table; }
   /// From its message number `count` on, nothing that the rank sends or receives is delivered.
   void silence(int rank, int64_t count = 0);
+  /// The rank's calls wait from now on, as if its process was stopped; or they go on.
+  void stop(int rank, bool is_stopped = true);
   /// The number of messages that the rank has sent.
   int64_t sent(int rank) const;
   /// The number of bytes that went from one rank to another.
@@ -35,11 +38,13 @@ class StandIn {
     StandIn* job = nullptr;
     std::string host;
     int64_t sent = 0, silent_from = INT64_MAX;
+    bool is_stopped = false;
     std::vector<int64_t> bytes;
     bool is_silent() const { return sent >= silent_from; }
   };
   const size_t eager_;
   mutable std::mutex mutex_;
+  std::condition_variable continued_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::list<gart_message*> sends_, receives_;  // not matched yet
 };

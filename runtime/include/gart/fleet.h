@@ -15,6 +15,7 @@ extern "C" {
 
 typedef struct gart_fleet gart_fleet;
 typedef struct gart_fleet_request gart_fleet_request;
+typedef struct gart_hosts gart_hosts;
 
 typedef struct gart_fleet_options {
   size_t size;     /* sizeof(gart_fleet_options) */
@@ -38,6 +39,7 @@ typedef struct gart_fleet_options {
   size_t trusted_key_count;
   const void* signature;
   size_t signature_size;
+  const gart_hosts* hosts; /* the job whose ranks run the parts of other hosts; NULL: this process runs all parts */
 } gart_fleet_options;
 
 /* The times of a group on a device: microseconds per run, medians. */
@@ -84,6 +86,16 @@ GART_C_API void gart_fleet_cancel(gart_fleet_request* request);
 GART_C_API int gart_fleet_ready(const gart_fleet_request* request); /* 1: gart_fleet_wait will not wait */
 GART_C_API size_t gart_fleet_output_count(const gart_fleet_request* request);
 GART_C_API gart_status gart_fleet_get_output(const gart_fleet_request* request, size_t index, gart_tensor* tensor);
+
+/* A process's place in a job of several processes; see hosts.hpp. `silence_ms`: a rank that does not answer for so long
+   is lost; 0: 1000. */
+GART_C_API gart_status gart_hosts_join(int silence_ms, gart_hosts** hosts);
+/* On rank 0: ends gart_hosts_serve on the other ranks, once all fleets with these hosts are freed, too. */
+GART_C_API void gart_hosts_free(gart_hosts* hosts);
+GART_C_API int gart_hosts_rank(const gart_hosts* hosts); /* -1 for NULL */
+GART_C_API int gart_hosts_size(const gart_hosts* hosts); /* 0 for NULL */
+/* On all ranks but 0: runs parts until rank 0 leaves the job. */
+GART_C_API gart_status gart_hosts_serve(const gart_hosts* hosts);
 
 #ifdef __cplusplus
 }

@@ -16,7 +16,10 @@
 // lost devices (fleet.hpp). If rank 0 is silent, serve() fails.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 
 #include "gart/result.h"
 #include "gart/tensor.h"
@@ -42,8 +45,16 @@ class GART_API Hosts {
 
   int rank() const;
   int size() const;
+  std::string machine() const;  ///< the name of this rank's machine
   /// On all ranks but 0: runs parts until rank 0 leaves the job.
   Result<void> serve() const;
+
+  // Messages of the program itself. Messages from one rank to another arrive in order. A rank that serves uses them in
+  // another thread. They fail with ErrorCode::device_lost if the other rank is lost, and if rank 0 has left the job.
+  /// Waits until `bytes` may change.
+  Result<void> send(int to, std::span<const uint8_t> bytes) const;
+  /// Waits for a message, which has at most as many bytes as `room`.
+  Result<void> receive(int from, std::span<uint8_t> room) const;
 
   const std::shared_ptr<detail::HostRanks>& ranks() const { return ranks_; }
 

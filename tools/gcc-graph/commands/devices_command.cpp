@@ -3,6 +3,8 @@
 
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/devices/inventory.h"
+#include "tools/gcc-graph/fleet/job.h"
+#include "tools/gcc-graph/fleet/rank_inventory.h"
 #include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
@@ -39,15 +41,21 @@ void add_devices_command(CLI::App& app) {
     bool probe = false, json = false;
   };
   auto a = std::make_shared<Arguments>();
-  CLI::App* c = app.add_subcommand("devices", "List the devices of this machine, as --device and --fleet take them");
+  CLI::App* c = app.add_subcommand(
+      "devices", "List the devices of this machine, or of all processes in a job, as --device and --fleet take them");
   c->add_flag("--probe", a->probe, "Measure f32 rates, bandwidths and links, about a second");
   c->add_flag("--json", a->json, "Print JSON, in the form that --fleet reads");
   c->callback([a] {
-    const Inventory inventory = take_inventory(a->probe);
-    if (a->json)
-      std::cout << gcc_graph::print_fleet(inventory.fleet);
-    else
-      print(inventory);
+    in_job(
+        [&](const gart::fleet::Hosts* hosts) {
+          const Inventory inventory =
+              hosts == nullptr ? take_inventory(a->probe) : inventory_of_ranks(*hosts, a->probe);
+          if (a->json)
+            std::cout << gcc_graph::print_fleet(inventory.fleet);
+          else
+            print(inventory);
+        },
+        serve_inventory);
   });
 }
 

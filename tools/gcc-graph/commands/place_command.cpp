@@ -4,6 +4,8 @@
 
 #include "gcc_graph/place.h"
 #include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/fleet/job.h"
+#include "tools/gcc-graph/fleet/rank_inventory.h"
 #include "tools/gcc-graph/fleet/read_fleet.h"
 #include "tools/gcc-graph/fleet/read_fleet_profile.h"
 #include "tools/gcc-graph/io/assembly_section.h"
@@ -52,12 +54,15 @@ gcc_graph::Placing placing_in(const Arguments& a, gcc_graph::RefineOptions& opti
   return placing;
 }
 
-void run(const Arguments& a) {
+void run(const Arguments& a, const gart::fleet::Hosts* hosts) {
   gcc_graph::RefineOptions options;
   options.threshold = parse_threshold(a.threshold);
   options.effort = kEffort;
   gcc_graph::Placing placing = placing_in(a, options);
-  if (!a.fleet.empty()) placing.move_to(read_fleet(a.fleet));
+  if (!a.fleet.empty())
+    placing.move_to(read_fleet(a.fleet));
+  else if (hosts != nullptr)
+    placing.move_to(inventory_of_ranks(*hosts, true).fleet);
   const gcc_graph::Refined refined = placing.refine(options);
   write_assembly(a.artifact, a.output.empty() ? a.artifact : a.output, placing.section());
   print(placing, refined);
@@ -69,12 +74,14 @@ void add_place_command(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
   CLI::App* c = app.add_subcommand("place", "Place an artifact's parts again on its fleet, without compiling");
   c->add_option("artifact", a->artifact, "The .gart file, compiled with --fleet")->required();
-  c->add_option("--fleet", a->fleet, "Devices and links as JSON; default: the fleet that the artifact was placed for");
+  c->add_option("--fleet", a->fleet,
+                "Devices and links as JSON; default: the fleet that the artifact was placed for, or in a "
+                "job the devices of all processes, as devices --probe measures them");
   c->add_option("--profile", a->profile, "File of run or bench --monitor");
   c->add_option("--threshold", a->threshold, "Share of the run that another placement must gain")
       ->capture_default_str();
   c->add_option("-o,--output", a->output, "File to write; default: the artifact itself");
-  c->callback([a] { run(*a); });
+  c->callback([a] { in_job([&](const gart::fleet::Hosts* hosts) { run(*a, hosts); }, serve_inventory); });
 }
 
 }  // namespace gcg::tools

@@ -7,6 +7,8 @@
 
 #include "gcc_graph/values.h"
 #include "tools/gcc-graph/commands/commands.h"
+#include "tools/gcc-graph/fleet/job.h"
+#include "tools/gcc-graph/fleet/rank_messages.h"
 #include "tools/gcc-graph/io/artifact_identity.h"
 #include "tools/gcc-graph/io/assembly_section.h"
 #include "tools/gcc-graph/io/first_values.h"
@@ -16,6 +18,8 @@
 #include "tools/gcc-graph/options/artifact_option.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/train/checkpoint.h"
+#include "tools/gcc-graph/train/replica_server.h"
+#include "tools/gcc-graph/train/replicas.h"
 #include "tools/gcc-graph/train/training_data.h"
 #include "tools/gcc-graph/train/training_log.h"
 #include "tools/gcc-graph/train/training_steps.h"
@@ -24,26 +28,29 @@ namespace gcg::tools {
 namespace {
 
 constexpr int64_t kBatch = 32;
-constexpr const char* kRandomState = "random.state";  // i64[2], as compiler/train/random_state.h says
-constexpr int kInterrupted = 130;                     // the exit code that shells give a command ended by SIGINT
+constexpr int kInterrupted = 130;  // the exit code that shells give a command ended by SIGINT
 
 volatile std::sig_atomic_t interrupted = 0;
 
-/// The first Ctrl-C ends the training after its step; the second one ends the process.
+/// The first Ctrl-C ends the training after its step; the second one ends the process. So does SIGTERM, by which a
+/// launcher ends the processes of a job.
 class InterruptGuard {
  public:
   InterruptGuard() {
     struct sigaction action = {};
     action.sa_handler = [](int) { interrupted = 1; };
     action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &before_);
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &before_[i]);
   }
-  ~InterruptGuard() { sigaction(SIGINT, &before_, nullptr); }
+  ~InterruptGuard() {
+    for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+  }
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
  private:
-  struct sigaction before_ = {};
+  static constexpr std::array<int, 2> kSignals = {SIGINT, SIGTERM};
+  std::array<struct sigaction, kSignals.size()> before_ = {};
 };
 
 struct Arguments {
@@ -58,8 +65,10 @@ struct Arguments {
 
 class Training {
  public:
-  explicit Training(const Arguments& a)
+  /// `hosts`: of the job whose ranks share the replicas; may be null.
+  Training(const Arguments& a, const gart::fleet::Hosts* hosts)
       : a_(a),
+        hosts_(hosts),
         program_(load_program(a.artifact, a.load)),
         infos_(inputs_of(program_, a.load)),
         data_(a.data, infos_),
@@ -82,11 +91,18 @@ class Training {
     checkpoint_.prepare();
     const std::unique_ptr<TrainingSteps> steps = make_steps();
     TrainingLog log(a_.metrics, place_.steps, a_.epochs, a_.epochs * steps_per_epoch(), a_.quiet);
-    const bool is_finished = run_steps(*steps, log);
+    bool is_finished = false;
+    std::string loss;  // of a rank; the states are those of the last step
+    try {
+      is_finished = run_steps(*steps, log);
+    } catch (const LostRank& error) {
+      loss = error.what();
+    }
     log.clear();
     if (const std::string summary = steps->summary(); !summary.empty() && !a_.quiet) std::cout << summary << '\n';
     checkpoint_.save(program_, facts_, place_);
     if (!a_.output.empty()) write_with_states(a_.artifact, program_, a_.output);
+    if (!loss.empty()) fail(loss, "; everything up to step ", place_.steps, " is saved");
     return is_finished;
   }
 
@@ -102,7 +118,7 @@ class Training {
     facts_.batch = a_.batch ? *a_.batch : saved ? saved->batch : fixed > 0 ? fixed : std::min(kBatch, data_.samples());
     facts_.seed = a_.seed ? static_cast<uint64_t>(*a_.seed) : saved ? saved->seed : 0;
     facts_.shuffle = !a_.no_shuffle;
-    facts_.replicas = a_.replicas ? *a_.replicas : saved ? saved->replicas : 1;
+    facts_.replicas = a_.replicas ? *a_.replicas : saved ? saved->replicas : hosts_ != nullptr ? hosts_->size() : 1;
     if (fixed > 0 && facts_.batch != fixed)
       fail("--batch ", facts_.batch, ": a step of this model takes ", fixed, " samples");
     if (fixed > data_.samples())
@@ -139,8 +155,11 @@ class Training {
   }
 
   std::unique_ptr<TrainingSteps> make_steps() const {
+    if (a_.staleness && hosts_ != nullptr)
+      fail("--staleness: asynchronous replicas run in one process, but the job has ", hosts_->size());
     if (a_.staleness) return asynchronous_steps(program_, facts_.replicas, *a_.staleness, data_, numbers_);
-    if (a_.replicas || facts_.replicas > 1) return replica_steps(program_, facts_.replicas, data_, numbers_);
+    if (a_.replicas || facts_.replicas > 1 || hosts_ != nullptr)
+      return replica_steps(program_, facts_.replicas, data_, numbers_, {hosts_, a_.artifact});
     return single_steps(program_, a_.load.entry, data_, numbers_);
   }
 
@@ -170,6 +189,7 @@ class Training {
   }
 
   const Arguments& a_;
+  const gart::fleet::Hosts* const hosts_;
   gart::Program program_;
   std::span<const gart::TensorInfo> infos_;
   TrainingData data_;
@@ -179,12 +199,12 @@ class Training {
   TrainingPlace place_;
 };
 
-void train(const Arguments& a) {
+void train(const Arguments& a, const gart::fleet::Hosts* hosts) {
   if (a.output.empty() && a.checkpoint.empty()) fail("train: give -o or --checkpoint, or nothing is kept");
   if (a.checkpoint.empty() && (a.resume || a.checkpoint_steps > 0))
     fail(a.resume ? "--resume" : "--checkpoint-steps", " needs --checkpoint DIR");
   if (!a.output.empty()) check_writable(a.output);
-  Training training(a);
+  Training training(a, hosts);
   if (training.run()) return;
   std::cerr << "gcc-graph: interrupted after step " << training.steps() << "; everything so far is saved\n";
   throw CLI::RuntimeError(kInterrupted);
@@ -229,8 +249,12 @@ void add_train_command(CLI::App& app) {
   c->add_option("--device", a->load.device, "cpu, cpu:0-3, cuda or cuda:1; default: the best the file has code for");
   c->add_flag("--quiet", a->quiet, "Print no progress");
   c->callback([a] {
-    a->artifact = a->source.path();
-    train(*a);
+    in_job(
+        [&](const gart::fleet::Hosts* hosts) {
+          a->artifact = a->source.path();
+          train(*a, hosts);
+        },
+        [&](const gart::fleet::Hosts& hosts) { serve_replicas(hosts, [&] { return a->source.path(); }, a->load); });
   });
 }
 

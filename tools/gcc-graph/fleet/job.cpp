@@ -5,6 +5,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
+#include <thread>
 
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/support/fail.h"
@@ -27,12 +29,32 @@ extern "C" void say_that_the_job_ended(int) {
   _exit(128 + SIGTERM);
 }
 
+/// Serves until rank 0 leaves the job, or is lost.
+void serve(const gart::fleet::Hosts& hosts, const std::function<void(const gart::fleet::Hosts& hosts)>& help) {
+  if (!help) return value_or_throw(hosts.serve());
+  std::signal(SIGTERM, SIG_IGN);  // of a launcher that ends the job: rank 0 may still save its work
+  gart::Result<void> served;
+  std::thread server([&] { served = hosts.serve(); });
+  try {
+    help(hosts);
+  } catch (const std::exception& error) {
+    // The other thread would go on. The launcher ends the job if a process ends without leaving it.
+    std::cerr << "gcc-graph: " << error.what() << std::endl;
+    _exit(1);
+  }
+  server.join();
+  value_or_throw(std::move(served));
+}
+
 }  // namespace
 
-void in_job(const std::function<void(const gart::fleet::Hosts* hosts)>& work) {
+void in_job(const std::function<void(const gart::fleet::Hosts* hosts)>& work) { in_job(work, {}); }
+
+void in_job(const std::function<void(const gart::fleet::Hosts* hosts)>& work,
+            const std::function<void(const gart::fleet::Hosts& hosts)>& help) {
   if (processes() == 1) return work(nullptr);
   const gart::fleet::Hosts hosts = value_or_throw(gart::fleet::Hosts::join());
-  if (hosts.rank() != 0) return value_or_throw(hosts.serve());
+  if (hosts.rank() != 0) return serve(hosts, help);
   std::signal(SIGTERM, say_that_the_job_ended);
   work(&hosts);
 }

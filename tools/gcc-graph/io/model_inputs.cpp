@@ -50,7 +50,11 @@ std::span<const gart::TensorInfo> inputs_of(const gart::Program& program, const 
   fail("--entry ", options.entry, ": the file has no such entry point, only ", known);
 }
 
-gart::Program load_program(const std::string& path, const InputOptions& options) {
+namespace {
+
+/// `source`: a path, or the bytes of the file.
+template <class Source>
+gart::Program load_from(const Source& source, const InputOptions& options) {
   gart::LoadOptions load;
   load.threads = options.threads;
   load.parallel = parse_parallel(options.parallel);
@@ -62,7 +66,15 @@ gart::Program load_program(const std::string& path, const InputOptions& options)
   const TrustOption::Read trusted = options.trust.read();
   load.trusted_keys = trusted.keys;
   load.signature = trusted.signature;
-  return value_or_throw(gart::load(path, load));
+  return value_or_throw(gart::load(source, load));
+}
+
+}  // namespace
+
+gart::Program load_program(const std::string& path, const InputOptions& options) { return load_from(path, options); }
+
+gart::Program load_program(std::span<const uint8_t> file, const InputOptions& options) {
+  return load_from(file, options);
 }
 
 namespace {

@@ -33,6 +33,8 @@ struct InputOptions {
 };
 
 gart::Program load_program(const std::string& path, const InputOptions& options);
+/// Loads from memory, which must outlive the program.
+gart::Program load_program(std::span<const uint8_t> file, const InputOptions& options);
 /// The inputs of the entry point. Throws Error if there is no such entry point.
 std::span<const gart::TensorInfo> inputs_of(const gart::Program& program, const InputOptions& options);
 /// Returns one tensor per input of a program. Fails if an input is missing, or if a name is not an input of the model.

@@ -72,7 +72,7 @@ class AsynchronousSteps : public TrainingSteps {
   void finish(size_t replica, size_t batch, const gart::Result<void>& computed) {
     std::unique_lock lock(mutex_);
     if (computed.ok()) changed_.wait(lock, [&] { return failed_ || staleness_.can_update(replica); });
-    const auto done = computed.ok() && !failed_ ? replicas_.update(replica, 1, true) : computed;
+    const auto done = computed.ok() && !failed_ ? replicas_.update(replicas_.gradients(replica), 1, true) : computed;
     if (done.ok() && !failed_) {
       losses_[batch] = replicas_.loss(replica);
       staleness_.update(replica);

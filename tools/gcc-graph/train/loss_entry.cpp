@@ -8,10 +8,10 @@
 #include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
-namespace {
 
-/// The number of the output with the loss: the output called "loss" if there is one, otherwise a single number.
-size_t loss_of(std::span<const gart::TensorInfo> outputs, const std::string& entry) {
+/// The output called "loss" if there is one, otherwise a single number.
+size_t loss_output(const gart::Program& program, const std::string& entry) {
+  const std::span<const gart::TensorInfo> outputs = program.outputs(entry);
   std::optional<size_t> found;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const bool is_scalar = std::all_of(outputs[i].dims.begin(), outputs[i].dims.end(),
@@ -22,7 +22,9 @@ size_t loss_of(std::span<const gart::TensorInfo> outputs, const std::string& ent
   return *found;
 }
 
-}  // namespace
+double number_in(const gart::TensorView& tensor) {
+  return gcc_graph::element_at(static_cast<gcc_graph::DType>(tensor.dtype), tensor.data, 0);
+}
 
 bool has_input(const gart::Program& program, const std::string& entry, const std::string& name) {
   const auto infos = program.inputs(entry);
@@ -31,9 +33,7 @@ bool has_input(const gart::Program& program, const std::string& entry, const std
 
 LossEntry::LossEntry(const gart::Program& program, const std::string& entry, const TrainingData& data,
                      const StepNumbers& numbers)
-    : data_(data),
-      loss_(loss_of(program.outputs(entry), entry)),
-      invocation_(value_or_throw(program.new_invocation(entry))) {
+    : data_(data), loss_(loss_output(program, entry)), invocation_(value_or_throw(program.new_invocation(entry))) {
   for (const auto& [name, tensor] : numbers)
     if (has_input(program, entry, name)) value_or_throw(invocation_.set_input(name, tensor.view()));
 }
@@ -44,10 +44,7 @@ gart::Result<void> LossEntry::run(const Batch& batch) {
   return invocation_.run();
 }
 
-double LossEntry::loss() const {
-  const gart::TensorView loss = invocation_.output(loss_);
-  return gcc_graph::element_at(static_cast<gcc_graph::DType>(loss.dtype), loss.data, 0);
-}
+double LossEntry::loss() const { return number_in(invocation_.output(loss_)); }
 
 void fail_step(const Batch& batch, const gart::Error& error) {
   fail("step ", batch.after.steps, " (epoch ", batch.epoch + 1, "): ", error.message);

@@ -15,6 +15,11 @@ using StepNumbers = std::map<std::string, HostTensor>;
 
 bool has_input(const gart::Program& program, const std::string& entry, const std::string& name);
 
+/// The number of the entry point's output with the loss. Throws Error if there is none.
+size_t loss_output(const gart::Program& program, const std::string& entry);
+/// The first element.
+double number_in(const gart::TensorView& tensor);
+
 /// One caller's memory for runs of the entry point.
 class LossEntry {
  public:

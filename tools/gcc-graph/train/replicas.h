@@ -10,6 +10,10 @@
 
 namespace gcg::tools {
 
+// Names of the compiler: compiler/train/replica_entries.h and accumulation.h.
+inline constexpr const char *kGradientsEntry = "gradients", *kReplicaInput = "replica", *kGradientPrefix = "gradient.";
+inline constexpr const char* kRandomState = "random.state";  // i64[2], as compiler/train/random_state.h says
+
 class Replicas {
  public:
   /// The arguments must outlive the object. Throws Error if the file has no such entry points.
@@ -19,9 +23,11 @@ class Replicas {
   /// Computes the gradients of a batch. Replicas may do this at the same time. `draw`: the random numbers are those of
   /// a step so many steps after the states.
   gart::Result<void> compute(size_t replica, const Batch& batch, int64_t draw);
-  /// Adds the replica's gradients, multiplied by `share`, to their sum; if `is_last`, runs the optimizer. One call at a
+  /// The replica's gradients, which stay valid until it computes again.
+  std::vector<gart::TensorView> gradients(size_t replica) const;
+  /// Adds gradients of a replica, multiplied by `share`, to their sum; if `is_last`, runs the optimizer. One call at a
   /// time.
-  gart::Result<void> update(size_t replica, double share, bool is_last);
+  gart::Result<void> update(const std::vector<gart::TensorView>& gradients, double share, bool is_last);
   double loss(size_t replica) const { return entries_[replica]->loss(); }
   /// How many gradients the sums in the states have already.
   int64_t pending() const;

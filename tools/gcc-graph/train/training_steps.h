@@ -8,6 +8,7 @@
 
 #include "tools/gcc-graph/train/batches.h"
 #include "tools/gcc-graph/train/loss_entry.h"
+#include "tools/gcc-graph/train/training_job.h"
 
 namespace gcg::tools {
 
@@ -34,9 +35,10 @@ std::unique_ptr<TrainingSteps> single_steps(const gart::Program& program, const 
 /// entry point `gradients` at the same time. Then `update` adds each batch's gradients to their sum, in the order of
 /// the batches; after the last one, the optimizer runs with their mean. So the result has the same bits as a step that
 /// accumulates the gradients of as many batches, whatever the number of threads. A group may reach into the next epoch.
-/// A group of which one replica fails changes no state.
+/// A group of which one replica fails changes no state. In a job the ranks share the replicas, and rank 0 updates the
+/// states: run() throws LostRank if a rank is lost.
 std::unique_ptr<TrainingSteps> replica_steps(const gart::Program& program, int64_t replicas, const TrainingData& data,
-                                             const StepNumbers& numbers);
+                                             const StepNumbers& numbers, const TrainingJob& job = {});
 
 /// Asynchronous replicas: each one takes the next batch, computes its gradients, and runs the optimizer with them,
 /// while the others go on. At most `staleness` updates come between the states that a replica reads and its own update;

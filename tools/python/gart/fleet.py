@@ -25,7 +25,7 @@ class _Options(ctypes.Structure):
                 ("places", ctypes.POINTER(ctypes.c_char_p)), ("place_count", ctypes.c_size_t),
                 ("only", ctypes.POINTER(ctypes.c_char_p)), ("only_count", ctypes.c_size_t), ("no_monitor", ctypes.c_int),
                 ("custom_ops", ctypes.c_void_p), ("custom_op_count", ctypes.c_size_t), ("dynamic", ctypes.c_int), ("refuse_requests", ctypes.c_int),
-                *gart._TRUST_FIELDS]
+                *gart._TRUST_FIELDS, ("hosts", ctypes.c_void_p)]
 
 
 class _GroupTime(ctypes.Structure):
@@ -50,6 +50,7 @@ def _library():
                          ("output_count", ctypes.c_size_t), ("run_us", ctypes.c_double), ("free", None), ("request_free", None),
                          ("cancel", None), ("forget_times", None)):
         getattr(lib, "gart_fleet_" + name).restype = result
+    lib.gart_hosts_free.restype = None
     lib.gart_queue_waiting.restype = ctypes.c_size_t
     lib.gart_queue_free.restype = lib.gart_queue_cancel.restype = None
     return lib
@@ -128,12 +129,44 @@ class Request:
         return {name: self.output(i) for i, name in enumerate(self._fetched or self._model.outputs)}
 
 
+class Hosts:
+    """This process's place in a job of several processes, such as mpirun starts. Rank 0 loads models with it; the others call serve().
+
+    hosts = gart.fleet.Hosts()
+    if hosts.rank != 0:
+        hosts.serve()
+    else:
+        model = gart.fleet.load("model.gart", hosts=hosts)
+
+    `silence_ms`: a rank that does not answer for so long is lost."""
+    _handle = None
+
+    def __init__(self, silence_ms=1000):
+        _use_library()
+        self._handle = ctypes.c_void_p()
+        _check(_lib.gart_hosts_join(silence_ms, ctypes.byref(self._handle)))
+        self.rank, self.size = _lib.gart_hosts_rank(self._handle), _lib.gart_hosts_size(self._handle)
+
+    def __del__(self):
+        self.close()
+
+    def close(self):
+        """Leaves the job. On rank 0 this ends serve() on the other ranks, once all models with these hosts are gone, too."""
+        if _lib is not None and self._handle:
+            _lib.gart_hosts_free(self._handle)
+            self._handle = None
+
+    def serve(self):
+        """On ranks other than 0: runs parts until rank 0 leaves the job."""
+        _check(_lib.gart_hosts_serve(self._handle))
+
+
 class Model:
     """A model compiled for a fleet, loaded onto its devices."""
     _handle = None
 
     def __init__(self, path, devices, placement, only, threads, requests, verify, monitor, custom_ops, dynamic, refuse_requests,
-                 trusted_keys=None, signature=None):
+                 trusted_keys=None, signature=None, hosts=None):
         _use_library()
         pairs = [[text for pair in given.items() for text in pair] for given in (devices, placement)]
         options = _Options(ctypes.sizeof(_Options), int(not verify), threads, requests, _texts(pairs[0]), len(devices), _texts(pairs[1]),
@@ -143,6 +176,7 @@ class Model:
         options.custom_ops, options.custom_op_count = ctypes.addressof(functions), len(functions)
         gart._set_trust(options, trusted_keys, signature)
         options.dynamic, options.refuse_requests = int(dynamic), int(refuse_requests)
+        options.hosts = hosts._handle if hosts is not None else None
         self._handle = ctypes.c_void_p()
         _check(_lib.gart_fleet_load(os.fsencode(path), ctypes.byref(options), ctypes.byref(self._handle)))
         self.inputs, self.outputs, self.values = (self._names(of) for of in ("input", "output", "value"))
@@ -194,7 +228,7 @@ class Model:
 
 
 def load(path, devices=None, placement=None, only=(), threads=0, requests=0, verify=True, monitor=True, custom_ops=None, dynamic=False,
-         refuse_requests=False, trusted_keys=None, signature=None):
+         refuse_requests=False, trusted_keys=None, signature=None, hosts=None):
     """Loads a model that was compiled with --fleet, and its parts onto their devices.
 
     `devices`: this machine's substitutes for devices of the file, {"acc:0": "cpu:1"}. `placement`: {group: device of the file}, in place of
@@ -202,6 +236,6 @@ def load(path, devices=None, placement=None, only=(), threads=0, requests=0, ver
     `requests`: the maximum number in flight (0: two per device); a further request waits, or raises GartError if `refuse_requests` is true.
     `monitor`: measures, for times(). `custom_ops`: as in gart.load; threads of the devices call them. `dynamic`: when a request starts,
     each of its groups is placed on the device that is estimated to finish it first, given the devices' pending work.
-    `trusted_keys`, `signature`: as in gart.load."""
+    `trusted_keys`, `signature`: as in gart.load. `hosts`: a Hosts; the other processes of the job run the parts of their devices."""
     return Model(path, devices or {}, placement or {}, list(only), threads, requests, verify, monitor, custom_ops or {}, dynamic,
-                 refuse_requests, trusted_keys, signature)
+                 refuse_requests, trusted_keys, signature, hosts)
