@@ -78,7 +78,7 @@ void RemoteEngine::take_output(size_t index, const OutputBuffer& output, Reader&
 
 Result<void> RemoteEngine::run(uint32_t entry, std::span<const TensorView> inputs,
                                std::span<const OutputBuffer> outputs, std::span<TensorView> results) {
-  return guarded([&] {
+  const Result<void> done = guarded([&] {
     inputs_.clear();
     outputs_.clear();
     outputs_.resize(outputs.size());
@@ -104,6 +104,9 @@ Result<void> RemoteEngine::run(uint32_t entry, std::span<const TensorView> input
     check_answer(answer);
     for (size_t i = 0; i < outputs.size(); ++i) take_output(i, outputs[i], answer, results[i]);
   });
+  // A lost rank may go on, and must not write to memory that the caller then has freed.
+  if (!done) outputs_.clear();
+  return done;
 }
 
 }  // namespace gart::fleet
