@@ -62,7 +62,7 @@ struct Plan {
   const fb::Plan* manifest = nullptr;
   size_t symbols = 0;
   ShapeProgram program;
-  std::vector<PlanStep> steps;  // of all sequences, one after the other
+  std::vector<PlanStep> steps;  // the steps of all sequences, one sequence after the other
   // Sequence i consists of steps [begin[i], begin[i + 1]); the last one is the entry.
   std::vector<uint32_t> sequence_begin;
   std::vector<Segment> segments;            // of all sequences

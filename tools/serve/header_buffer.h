@@ -45,7 +45,7 @@ class HeaderBuffer : public boost::beast::flat_buffer {
 
   bool is_header_ = false, has_begun_ = false, has_folded_line_ = false;
   char last_ = '\0';
-  size_t length_ = 0;  // of the current line
+  size_t length_ = 0;  // length of the current line
 };
 
 }  // namespace gcg::serve

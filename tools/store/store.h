@@ -35,7 +35,7 @@ struct StoredVersion {
   int64_t bytes = 0;
   std::string added;      // UTC: "2026-01-31 12:00:00"
   int64_t rows = 1;       // most rows of requests that a server may join along the first axis; 1: it does not join
-  std::string signature;  // of the artifact, in hexadecimal digits; empty: it was added without one
+  std::string signature;  // the artifact's signature in hexadecimal digits; empty: the artifact was added without one
   ArtifactFacts facts;
 };
 

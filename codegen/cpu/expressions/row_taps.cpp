@@ -84,7 +84,7 @@ std::vector<std::vector<int>> Evaluation::lanes_of_taps(const Expr& place, const
   return all;
 }
 
-/// Null if the row does not fit one register, or if windows share more than the row's elements.
+/// Null if the row does not fit one register, or if the reduction is not a small window of taps into one row.
 Value* Evaluation::reduce_in_row(const ExprNode& e) {
   const Expr& body = e.args[0];
   const auto begin = axes_.find(point_.lane_axis);
