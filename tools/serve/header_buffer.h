@@ -1,4 +1,5 @@
-// A connection's bytes that are not read yet. It finds folded lines in headers, which Beast accepts without a sign.
+// A connection's bytes that are not read yet. It finds folded lines in headers: Beast accepts them and does not report
+// them.
 #pragma once
 
 #include <boost/beast/core/flat_buffer.hpp>

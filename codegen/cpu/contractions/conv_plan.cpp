@@ -41,8 +41,8 @@ int64_t depthwise_pixels(const CpuTarget& target, int64_t kernel_w) {
   return std::clamp<int64_t>(target.vector_registers - 2 * depthwise_taps(target, kernel_w) - loads, 4, 14);
 }
 
-/// Pixels of a register tile of one vector whose pixels take their channels by lane. Weights, the lanes that change
-/// groups and a few channels in flight also need registers.
+/// Pixels of a register tile of one vector whose lanes belong to several groups (conv_lanes.cpp). Weights, masks that
+/// select the lanes of a group, and a few channels in flight also need registers.
 int64_t by_lane_pixels(const CpuTarget& target) { return target.vector_registers >= 32 ? 14 : 10; }
 
 /// Cycles of the reduction of one full tile, at two multiply-adds per cycle.

@@ -1,5 +1,5 @@
-// Extrema over windows of a row that fits in one register. Values that windows share at a tap are computed once for the
-// row; each tap is a permutation of them.
+// Extrema over windows of a row that fits in one register. The row's values are computed once, and each tap permutes
+// them.
 #include <algorithm>
 
 #include "codegen/cpu/expressions/arithmetic.h"
