@@ -186,7 +186,7 @@ class Completions(TextCase):
         return one, one.recv(100) if body.get("stream") else b""
 
     def test_a_client_that_leaves_ends_its_text(self):
-        """Five texts of a million tokens, of which three run: all end when their clients leave."""
+        """Five texts of a million tokens, three of which run at a time: all end when their clients leave."""
         for stream in (True, False):
             held = [self.begin(stream=stream)[0] for _ in range(3)]
             held += [self.begin()[0] for _ in range(2)]  # these wait
