@@ -8,6 +8,7 @@
 #include "compiler/artifact/file_texts.h"
 #include "compiler/artifact/verify_own.h"
 #include "compiler/best_parts.h"
+#include "compiler/bind_parameters.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/kernel/kernel_progress.h"
 #include "compiler/open_model.h"
@@ -33,6 +34,7 @@
 #include "compiler/plan/verify_plan.h"
 #include "compiler/report/equal_extents.h"
 #include "compiler/report/host_waits.h"
+#include "compiler/report/kernel_types.h"
 #include "compiler/report/library_use.h"
 #include "compiler/report/narrowed_weights.h"
 #include "compiler/report/plan_report.h"
@@ -44,17 +46,6 @@
 
 namespace gcg {
 namespace {
-
-/// Turns the inputs with these names into constants. Inputs that are states come last, so their positions move down.
-void bind_parameters(Graph& graph, const std::map<std::string, TensorRef>& parameters) {
-  const size_t bound = std::erase_if(graph.inputs, [&](ValueId input) {
-    const auto it = parameters.find(graph.value(input).name);
-    if (it == parameters.end()) return false;
-    graph.value(input).constant = it->second;
-    return true;
-  });
-  for (State& state : graph.states) state.input -= bound;
-}
 
 /// One compilation, stage by stage.
 class Compilation {
@@ -69,6 +60,8 @@ class Compilation {
         fleet_(options.fleet ? options.fleet : implied_fleet(graph_, targets_, cut_)),
         requests_(fleet_ ? NodeRequests(graph_, *fleet_, cut_) : NodeRequests()),
         remarks_(idle_options(options.libraries, options.precision, targets_)) {
+    types_ = float_types_of(graph_);
+    for (const Graph& other : more_) types_.merge(float_types_of(other));
     check_interface(graph_, options.labels);
     for (const Graph& other : more_) check_interface(other, {});
     check_states(graph_);
@@ -130,6 +123,7 @@ class Compilation {
 
   CompileResult result(const std::string& source_hash) {
     stage("artifact");
+    note_model_types(plans_, types_);
     WeightsSection weights = place_weights(plans_, packing_sources_);
     for (const Graph* entry : entries_)
       for (const State& state : entry->states)
@@ -368,6 +362,7 @@ class Compilation {
   std::optional<PartedModel> parted_;
   std::vector<const Graph*> entries_;  // by Plan::entry_point
   std::vector<Plan> plans_;
+  std::map<std::string, DType> types_;  // of the source nodes, before any pass
   std::set<const Tensor*> packing_sources_;
   std::vector<TargetCode> code_;
 };
