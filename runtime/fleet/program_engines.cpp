@@ -10,7 +10,6 @@
 #include "runtime/fleet/device_kind.h"
 #include "runtime/fleet/program_engine.h"
 #include "runtime/fleet/without_device.h"
-#include "runtime/fleet_hosts/remote_model.h"
 
 namespace gart::fleet {
 
@@ -18,8 +17,6 @@ ProgramEngines::ProgramEngines(const LoadOptions& options, bool any_host)
     : options_(options),
       any_host_(any_host || options.hosts != nullptr),
       custom_ops_(options.custom_ops.begin(), options.custom_ops.end()) {}
-
-ProgramEngines::~ProgramEngines() = default;
 
 Assembly ProgramEngines::read(Mapping mapping, std::span<const uint8_t> bytes, const std::string& path, Block copy) {
   file_ = std::move(mapping);
@@ -34,8 +31,7 @@ Assembly ProgramEngines::read(Mapping mapping, std::span<const uint8_t> bytes, c
     fail(ErrorCode::unsupported, "the model was not compiled for a fleet: compile it with --fleet, --cut or --keep");
   Assembly decoded = decode_assembly(*artifact_.manifest, *assembly);
   assembly_ = decoded;
-  if (options_.hosts != nullptr)
-    remote_ = std::make_unique<RemoteModel>(options_.hosts->job(), assembly_, artifact_.file, path, options_);
+  if (options_.hosts != nullptr) remote_ = options_.hosts->ranks()->share(assembly_, artifact_.file, path, options_);
   return decoded;
 }
 

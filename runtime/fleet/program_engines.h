@@ -9,18 +9,16 @@
 #include "gart/fleet.hpp"
 #include "runtime/fleet/assembly.h"
 #include "runtime/fleet/fleet.h"
+#include "runtime/fleet/ranks.h"
 #include "runtime/memory.h"
 
 namespace gart::fleet {
-
-class RemoteModel;
 
 /// Engines that run one artifact with the core runtime.
 class ProgramEngines final : public Engines {
  public:
   /// `any_host`: devices whose host the file names are this process's, as on the ranks of a job.
   explicit ProgramEngines(const LoadOptions& options, bool any_host = false);
-  ~ProgramEngines() override;
   /// Verifies the file and its assembly. `bytes` are in `mapping`, in `copy`, or in the caller's memory. `path`: of the
   /// file, or empty.
   Assembly read(Mapping mapping, std::span<const uint8_t> bytes, const std::string& path, Block copy = Block());
@@ -42,7 +40,7 @@ class ProgramEngines final : public Engines {
   Block copy_;
   ArtifactView artifact_;
   Assembly assembly_;
-  std::unique_ptr<RemoteModel> remote_;  // null: the process runs all parts
+  std::unique_ptr<RemoteParts> remote_;  // null: the process runs all parts
 };
 
 }  // namespace gart::fleet

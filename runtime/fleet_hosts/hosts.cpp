@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include "runtime/fleet_hosts/job.h"
+#include "runtime/fleet_hosts/rank_job.h"
 #include "runtime/fleet_hosts/worker.h"
 
 namespace gart::fleet {
@@ -36,25 +36,28 @@ const gart_transport& open_transport() {
   return *transport;
 }
 
+/// Every job is a RankJob.
+RankJob& job_of(detail::Ranks& ranks) { return static_cast<RankJob&>(ranks); }
+
 }  // namespace
 
-Hosts::Hosts(std::shared_ptr<detail::Job> job) : job_(std::move(job)) {}
+Hosts::Hosts(std::shared_ptr<detail::Ranks> ranks) : ranks_(std::move(ranks)) {}
 
 Result<Hosts> Hosts::join(const HostOptions& options) {
-  return guarded([&] { return Hosts(std::make_shared<detail::Job>(open_transport(), options)); });
+  return guarded([&] { return Hosts(std::make_shared<RankJob>(open_transport(), options)); });
 }
 
 Result<Hosts> Hosts::over(const gart_transport& transport, const HostOptions& options) {
-  return guarded([&] { return Hosts(std::make_shared<detail::Job>(transport, options)); });
+  return guarded([&] { return Hosts(std::make_shared<RankJob>(transport, options)); });
 }
 
-int Hosts::rank() const { return job_->link.rank(); }
-int Hosts::size() const { return job_->link.size(); }
+int Hosts::rank() const { return job_of(*ranks_).link.rank(); }
+int Hosts::size() const { return job_of(*ranks_).link.size(); }
 
 Result<void> Hosts::serve() const {
   return guarded([&] {
     if (rank() == 0) fail(ErrorCode::invalid_argument, "rank 0 does not serve: it loads the model");
-    Worker(*job_).serve();
+    Worker(job_of(*ranks_)).serve();
   });
 }
 

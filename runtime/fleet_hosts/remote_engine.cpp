@@ -11,7 +11,7 @@ size_t bytes_of(const TensorView& tensor) {
 
 }  // namespace
 
-RemoteEngine::RemoteEngine(std::shared_ptr<detail::Job> job, int rank, uint32_t model, uint32_t device)
+RemoteEngine::RemoteEngine(std::shared_ptr<RankJob> job, int rank, uint32_t model, uint32_t device)
     : job_(std::move(job)),
       link_(job_->link),
       space_(*job_->spaces[size_t(rank)]),
@@ -33,7 +33,7 @@ void RemoteEngine::add(std::span<const uint32_t> parts) {
   const std::vector<uint8_t> answer = link_.ask(rank_, tag_, std::move(command));
   Reader reader(answer);
   check_answer(reader);
-  if (!device_.empty()) return;  // the lane may be reading them
+  if (!target_.empty()) return;  // the lane may be reading them
   device_ = text("rank ", rank_, " ", reader.text());
   target_ = reader.text();
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/fleet/engine.h"
-#include "runtime/fleet_hosts/job.h"
+#include "runtime/fleet_hosts/rank_job.h"
 #include "runtime/memory.h"
 
 namespace gart::fleet {
@@ -13,7 +13,7 @@ namespace gart::fleet {
 class RemoteEngine final : public PartEngine {
  public:
   /// `model`: number of a model that the rank has. Throws Failure.
-  RemoteEngine(std::shared_ptr<detail::Job> job, int rank, uint32_t model, uint32_t device);
+  RemoteEngine(std::shared_ptr<RankJob> job, int rank, uint32_t model, uint32_t device);
   ~RemoteEngine() override;
 
   void add(std::span<const uint32_t> parts) override;
@@ -33,12 +33,12 @@ class RemoteEngine final : public PartEngine {
   void take_output(size_t index, const OutputBuffer& output, Reader& answer, TensorView& result);
   bool is_there(const char* device) const { return space_.name() == std::string_view(device); }
 
-  const std::shared_ptr<detail::Job> job_;
-  Link& link_;
+  const std::shared_ptr<RankJob> job_;
+  RankLink& link_;
   RemoteSpace& space_;
   const int rank_, tag_;  // tag of the station's commands
   std::string device_, target_;
-  // Of the current run:
+  // The current run:
   Writer command_;
   std::vector<OnTheWay> inputs_;
   std::vector<Transfer> outputs_;  // per output; complete if it does not come by itself

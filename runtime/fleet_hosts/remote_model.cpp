@@ -1,13 +1,23 @@
 #include "runtime/fleet_hosts/remote_model.h"
 
 #include <algorithm>
-#include <filesystem>
+#include <climits>
+#include <cstdlib>
 #include <set>
 
 #include "artifact_schema/container.h"
 #include "runtime/fleet_hosts/remote_engine.h"
 
 namespace gart::fleet {
+namespace {
+
+/// The path as a process in another folder finds it. The same path if the file is not there.
+std::string absolute(const std::string& path) {
+  char found[PATH_MAX];
+  return path.empty() || realpath(path.c_str(), found) == nullptr ? path : found;
+}
+
+}  // namespace
 
 std::vector<int> ranks_of(const std::vector<Device>& devices, const std::vector<std::string>& machines) {
   std::vector<std::string> hosts;  // in the order of the devices; "" is rank 0
@@ -38,11 +48,11 @@ std::vector<int> ranks_of(const std::vector<Device>& devices, const std::vector<
   return of_devices;
 }
 
-RemoteModel::RemoteModel(std::shared_ptr<detail::Job> job, const Assembly& assembly, std::span<const uint8_t> file,
-                         std::string path, const LoadOptions& options)
+RemoteModel::RemoteModel(std::shared_ptr<RankJob> job, const Assembly& assembly, std::span<const uint8_t> file,
+                         const std::string& path, const LoadOptions& options)
     : job_(std::move(job)),
       file_(file),
-      path_(path.empty() ? path : std::filesystem::absolute(path).string()),
+      path_(absolute(path)),
       number_(job_->models++),
       introduced_(size_t(job_->link.size())) {
   if (job_->link.rank() != 0)
@@ -64,7 +74,7 @@ RemoteModel::~RemoteModel() {
 }
 
 void RemoteModel::introduce(int rank) {
-  Link& link = job_->link;
+  RankLink& link = job_->link;
   const int file_tag = link.new_tag(), ready_tag = link.new_tag();
   std::vector<uint8_t> second(4096);
   Transfer ready = link.receive(rank, ready_tag, second);

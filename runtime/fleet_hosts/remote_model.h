@@ -11,28 +11,26 @@
 #include "gart/fleet.hpp"
 #include "runtime/fleet/assembly.h"
 #include "runtime/fleet/engine.h"
-#include "runtime/fleet_hosts/job.h"
+#include "runtime/fleet_hosts/rank_job.h"
 
 namespace gart::fleet {
 
-class RemoteModel {
+class RemoteModel final : public RemoteParts {
  public:
-  /// `file`: the artifact, which must outlive this. `path`: where ranks look for it; empty: rank 0 sends it. Throws
-  /// Failure if the job has too few ranks for the hosts of the file's devices.
-  RemoteModel(std::shared_ptr<detail::Job> job, const Assembly& assembly, std::span<const uint8_t> file,
-              std::string path, const LoadOptions& options);
-  ~RemoteModel();
+  /// See detail::Ranks::share().
+  RemoteModel(std::shared_ptr<RankJob> job, const Assembly& assembly, std::span<const uint8_t> file,
+              const std::string& path, const LoadOptions& options);
+  ~RemoteModel() override;
   RemoteModel(const RemoteModel&) = delete;
   RemoteModel& operator=(const RemoteModel&) = delete;
 
-  bool is_here(uint32_t device) const { return ranks_[device] == 0; }
-  /// Opens a device of another rank. Sends the file first if that rank lacks it.
-  std::unique_ptr<PartEngine> open(uint32_t device, std::span<const uint32_t> parts);
+  bool is_here(uint32_t device) const override { return ranks_[device] == 0; }
+  std::unique_ptr<PartEngine> open(uint32_t device, std::span<const uint32_t> parts) override;
 
  private:
   void introduce(int rank);
 
-  const std::shared_ptr<detail::Job> job_;
+  const std::shared_ptr<RankJob> job_;
   const std::span<const uint8_t> file_;
   const std::string path_;
   const uint32_t number_;

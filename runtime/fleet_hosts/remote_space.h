@@ -4,13 +4,13 @@
 #include <string>
 
 #include "runtime/fleet/engine.h"
-#include "runtime/fleet_hosts/link.h"
+#include "runtime/fleet_hosts/rank_link.h"
 
 namespace gart::fleet {
 
 class RemoteSpace final : public Space, private MemorySource {
  public:
-  RemoteSpace(Link& link, int rank) : link_(link), rank_(rank), name_(text("rank ", rank)) {}
+  RemoteSpace(RankLink& link, int rank) : link_(link), rank_(rank), name_(text("rank ", rank)) {}
 
   const char* name() const override { return name_.c_str(); }
   MemorySource& memory() override { return *this; }
@@ -22,7 +22,7 @@ class RemoteSpace final : public Space, private MemorySource {
   void* allocate(size_t& bytes) override;
   void release(void* data, size_t bytes) noexcept override;
 
-  Link& link_;
+  RankLink& link_;
   const int rank_;
   const std::string name_;
 };

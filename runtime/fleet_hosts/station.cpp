@@ -13,7 +13,7 @@ void* address(uint64_t number) { return reinterpret_cast<void*>(number); }
 
 }  // namespace
 
-Station::Station(Link& link, std::shared_ptr<OpenModel> model, int tag, uint32_t device)
+Station::Station(RankLink& link, std::shared_ptr<ServedModel> model, int tag, uint32_t device)
     : link_(link), model_(std::move(model)), tag_(tag), device_(device), thread_(&Station::loop, this) {}
 
 Station::~Station() {
@@ -56,7 +56,7 @@ void Station::load(Reader& command) {
   for (uint32_t& part : parts) part = command.get<uint32_t>();
   Writer good = good_answer();
   const Result<void> done = guarded([&] {
-    model_->ready.get();
+    model_->wait();
     if (engine_ != nullptr) return engine_->add(parts);
     engine_ = model_->engines->open_here(device_, parts);
     engine_->begin_thread();

@@ -53,7 +53,7 @@ Mapping own_copy(const ModelMessage& wanted) {
 }
 
 /// Opens the model; see Command::model.
-void open_model(Link& link, OpenModel& model, const ModelMessage& wanted) {
+void open_model(RankLink& link, ServedModel& model, const ModelMessage& wanted) {
   Mapping file = own_copy(wanted);
   const bool lacks = file.bytes().empty();
   Transfer arrives;
@@ -86,8 +86,8 @@ Worker::~Worker() {
 
 void Worker::serve() {
   answer(kHelloTag, std::move(Writer().text(link_.host())));
-  const int64_t silence_ns = job_.options.silence_ms * kNsPerMs * kSilences;
-  int64_t heard = now_ns() + detail::kStartNs;  // rank 0 begins when all ranks have started
+  const int64_t silence_ns = job_.host_options.silence_ms * kNsPerMs * kSilences;
+  int64_t heard = now_ns() + kStartNs;  // rank 0 begins when all ranks have started
   for (Pauses pauses;; pauses.next()) {
     const std::vector<uint8_t> message = link_.poll(0, kCommandTag);
     if (!message.empty()) {
@@ -149,10 +149,8 @@ bool Worker::handle(const std::vector<uint8_t>& message) {
 void Worker::begin_model(Reader& command) {
   const auto number = command.get<uint32_t>();
   Model& model = models_[number];
-  model.open->ready =
-      std::async(std::launch::async, [&link = link_, open = model.open.get(), wanted = read_model(command)] {
-        open_model(link, *open, wanted);
-      }).share();
+  model.open->begin(
+      [&link = link_, wanted = read_model(command)](ServedModel& open) { open_model(link, open, wanted); });
 }
 
 void Worker::allocate(Reader& command) {

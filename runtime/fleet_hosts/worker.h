@@ -1,7 +1,6 @@
 // A rank that runs the parts which rank 0 sends.
 #pragma once
 
-#include <future>
 #include <map>
 #include <memory>
 #include <string>
@@ -9,21 +8,21 @@
 #include <vector>
 
 #include "runtime/fleet/program_engines.h"
-#include "runtime/fleet_hosts/job.h"
+#include "runtime/fleet_hosts/rank_job.h"
 #include "runtime/fleet_hosts/station.h"
 
 namespace gart::fleet {
 
 class Worker {
  public:
-  explicit Worker(detail::Job& job) : job_(job), link_(job.link) {}
+  explicit Worker(RankJob& job) : job_(job), link_(job.link) {}
   ~Worker();
   /// Returns when rank 0 ends the job. Throws Failure if rank 0 is silent.
   void serve();
 
  private:
   struct Model {
-    std::shared_ptr<OpenModel> open = std::make_shared<OpenModel>();
+    std::shared_ptr<ServedModel> open = std::make_shared<ServedModel>();
     std::vector<std::unique_ptr<Station>> stations;
   };
   /// A message that is on its way. `bytes`: its bytes, unless they are in the rank's memory.
@@ -43,8 +42,8 @@ class Worker {
   void answer(int tag, Writer message);
   void go_on();
 
-  detail::Job& job_;
-  Link& link_;
+  RankJob& job_;
+  RankLink& link_;
   std::map<uint32_t, Model> models_;
   // The thread that serves never waits for a message, so that it can always answer a ping.
   std::vector<Sending> sending_;

@@ -6,6 +6,9 @@ install(TARGETS gart gart_cpu EXPORT gart
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
 install(TARGETS gart_fleet EXPORT gart
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT fleet NAMELINK_COMPONENT development)
+if(TARGET gart_mpi)  # its own component, because it needs MPI
+  install(TARGETS gart_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT mpi NAMELINK_SKIP)
+endif()
 install(TARGETS gart_generate EXPORT gart
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime NAMELINK_COMPONENT development)
 install(TARGETS gart_static gart_fleet_static gart_generate_static EXPORT gart ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)

@@ -22,6 +22,7 @@ const std::map<std::string, std::set<std::string>> kFloors = {
     {"runtime", {"artifact_schema"}},
     {"runtime/fleet", {"artifact_schema", "runtime"}},
     {"runtime/fleet_devices", {"artifact_schema", "runtime", "runtime/fleet"}},
+    {"runtime/fleet_hosts", {"artifact_schema", "runtime", "runtime/fleet"}},
     {"compiler/support", {}},
     {"compiler/ir", {"compiler/support"}},
     {"compiler/kernel", {"artifact_schema", "compiler/support", "compiler/ir"}},

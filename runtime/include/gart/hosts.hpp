@@ -26,7 +26,7 @@
 namespace gart::fleet {
 
 namespace detail {
-struct Job;
+class Ranks;
 }
 
 struct HostOptions {
@@ -46,11 +46,11 @@ class GART_API Hosts {
   /// On all ranks but 0: runs parts until rank 0 leaves the job.
   Result<void> serve() const;
 
-  const std::shared_ptr<detail::Job>& job() const { return job_; }
+  const std::shared_ptr<detail::Ranks>& ranks() const { return ranks_; }
 
  private:
-  explicit Hosts(std::shared_ptr<detail::Job> job);
-  std::shared_ptr<detail::Job> job_;
+  explicit Hosts(std::shared_ptr<detail::Ranks> ranks);
+  std::shared_ptr<detail::Ranks> ranks_;
 };
 
 }  // namespace gart::fleet

@@ -1,10 +1,11 @@
-#include "runtime/fleet_hosts/job.h"
+#include "runtime/fleet_hosts/rank_job.h"
 
 #include <chrono>
 
 #include "runtime/fleet/lane.h"
+#include "runtime/fleet_hosts/remote_model.h"
 
-namespace gart::fleet::detail {
+namespace gart::fleet {
 namespace {
 
 constexpr int64_t kNsPerMs = 1'000'000;
@@ -16,7 +17,7 @@ struct Pulse {
   bool is_out = false;  // a ping was sent and not answered yet
   int64_t heard = now_ns();
 
-  void beat(Link& link, int rank, int64_t silence_ns) {
+  void beat(RankLink& link, int rank, int64_t silence_ns) {
     static const Writer kPing = std::move(Writer().put(Command::ping));
     if (link.is_lost(rank)) return;
     const Result<void> done = guarded([&] {
@@ -37,15 +38,15 @@ struct Pulse {
 
 }  // namespace
 
-Job::Job(const gart_transport& transport, const HostOptions& given) : link(transport), options(given) {
-  if (options.silence_ms < 100)
-    fail(ErrorCode::invalid_argument, "silence_ms is ", options.silence_ms, ", but must be at least 100");
+RankJob::RankJob(const gart_transport& transport, const HostOptions& given) : link(transport), host_options(given) {
+  if (host_options.silence_ms < 100)
+    fail(ErrorCode::invalid_argument, "silence_ms is ", host_options.silence_ms, ", but must be at least 100");
   if (link.rank() != 0) return;
   greet();
-  watcher_ = std::thread(&Job::watch, this);
+  watcher_ = std::thread(&RankJob::watch, this);
 }
 
-Job::~Job() {
+RankJob::~RankJob() {
   for (int rank = 1; rank < link.size() && link.rank() == 0 && watcher_.joinable(); ++rank)
     static_cast<void>(guarded([&] { link.post(rank, kCommandTag, std::move(Writer().put(Command::end))); }));
   {
@@ -56,8 +57,13 @@ Job::~Job() {
   if (watcher_.joinable()) watcher_.join();
 }
 
+std::unique_ptr<RemoteParts> RankJob::share(const Assembly& assembly, std::span<const uint8_t> file,
+                                            const std::string& path, const LoadOptions& options) {
+  return std::make_unique<RemoteModel>(shared_from_this(), assembly, file, path, options);
+}
+
 /// Receives the name of each rank's machine.
-void Job::greet() {
+void RankJob::greet() {
   machines.assign(size_t(link.size()), link.host());
   spaces.resize(size_t(link.size()));
   const int64_t until = now_ns() + kStartNs;
@@ -71,11 +77,11 @@ void Job::greet() {
   }
 }
 
-void Job::watch() {
+void RankJob::watch() {
   std::vector<Pulse> pulses(size_t(link.size()));
   std::unique_lock lock(mutex_);
-  while (!stopped_.wait_for(lock, std::chrono::milliseconds(options.silence_ms / 30 + 1), [&] { return stop_; }))
-    for (int rank = 1; rank < link.size(); ++rank) pulses[size_t(rank)].beat(link, rank, options.silence_ms * kNsPerMs);
+  while (!stopped_.wait_for(lock, std::chrono::milliseconds(host_options.silence_ms / 30 + 1), [&] { return stop_; }))
+    for (int rank = 1; rank < link.size(); ++rank) pulses[size_t(rank)].beat(link, rank, host_options.silence_ms * kNsPerMs);
 }
 
-}  // namespace gart::fleet::detail
+}  // namespace gart::fleet

@@ -12,14 +12,14 @@
 
 namespace gart::fleet {
 
-class Link;
+class RankLink;
 
 /// A message that is on its way. Dropping it releases the memory it is sent from or received into, but a send to a rank
 /// that is lost may still read that memory.
 class Transfer {
  public:
   Transfer() = default;
-  Transfer(Link& link, int peer, gart_message* message) : link_(&link), peer_(peer), message_(message) {}
+  Transfer(RankLink& link, int peer, gart_message* message) : link_(&link), peer_(peer), message_(message) {}
   Transfer(Transfer&& other) noexcept;
   Transfer& operator=(Transfer&& other) noexcept;
   ~Transfer();
@@ -30,17 +30,17 @@ class Transfer {
   void wait();
 
  private:
-  Link* link_ = nullptr;
+  RankLink* link_ = nullptr;
   int peer_ = 0;
   gart_message* message_ = nullptr;  // null: complete
 };
 
-class Link {
+class RankLink {
  public:
-  explicit Link(const gart_transport& transport);
-  ~Link();
-  Link(const Link&) = delete;
-  Link& operator=(const Link&) = delete;
+  explicit RankLink(const gart_transport& transport);
+  ~RankLink();
+  RankLink(const RankLink&) = delete;
+  RankLink& operator=(const RankLink&) = delete;
 
   int rank() const { return transport_.rank; }
   int size() const { return transport_.size; }

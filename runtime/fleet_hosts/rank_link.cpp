@@ -1,4 +1,4 @@
-#include "runtime/fleet_hosts/link.h"
+#include "runtime/fleet_hosts/rank_link.h"
 
 #include <sched.h>
 
@@ -54,12 +54,12 @@ void Transfer::wait() {
   }
 }
 
-Link::Link(const gart_transport& transport)
+RankLink::RankLink(const gart_transport& transport)
     : transport_(transport), lost_(new std::atomic<bool>[size_t(transport.size)]), losses_(size_t(transport.size)) {
   for (int i = 0; i < size(); ++i) lost_[size_t(i)] = false;
 }
 
-Link::~Link() {
+RankLink::~RankLink() {
   // With a lost rank, the end of this process must end the others: a launcher does that for a process that did not
   // leave the job.
   for (int i = 0; i < size(); ++i)
@@ -67,17 +67,17 @@ Link::~Link() {
   transport_.close(transport_.self);
 }
 
-int Link::test(gart_message* message) {
+int RankLink::test(gart_message* message) {
   const std::lock_guard lock(mutex_);
   return transport_.test(transport_.self, message);
 }
 
-void Link::drop(gart_message* message) noexcept {
+void RankLink::drop(gart_message* message) noexcept {
   const std::lock_guard lock(mutex_);
   transport_.drop(transport_.self, message);
 }
 
-Transfer Link::send(int to, int tag, std::span<const uint8_t> bytes) {
+Transfer RankLink::send(int to, int tag, std::span<const uint8_t> bytes) {
   if (is_lost(to)) fail_lost(to);
   const std::lock_guard lock(mutex_);
   gart_message* const message = transport_.send(transport_.self, to, tag, bytes.data(), bytes.size());
@@ -86,7 +86,7 @@ Transfer Link::send(int to, int tag, std::span<const uint8_t> bytes) {
   return {*this, to, message};
 }
 
-Transfer Link::receive(int from, int tag, std::span<uint8_t> room) {
+Transfer RankLink::receive(int from, int tag, std::span<uint8_t> room) {
   if (is_lost(from)) fail_lost(from);
   const std::lock_guard lock(mutex_);
   gart_message* const message = transport_.receive(transport_.self, from, tag, room.data(), room.size());
@@ -95,7 +95,7 @@ Transfer Link::receive(int from, int tag, std::span<uint8_t> room) {
   return {*this, from, message};
 }
 
-std::vector<uint8_t> Link::poll(int from, int tag) {
+std::vector<uint8_t> RankLink::poll(int from, int tag) {
   std::vector<uint8_t> bytes;
   {
     const std::lock_guard lock(mutex_);
@@ -110,12 +110,12 @@ std::vector<uint8_t> Link::poll(int from, int tag) {
   return bytes;
 }
 
-int Link::new_tag() {
+int RankLink::new_tag() {
   constexpr uint32_t kCount = kLastTag - kFirstFreeTag + 1;
   return kFirstFreeTag + int(tags_.fetch_add(1, std::memory_order_relaxed) % kCount);
 }
 
-std::vector<uint8_t> Link::ask(int rank, int to, Writer command, size_t room) {
+std::vector<uint8_t> RankLink::ask(int rank, int to, Writer command, size_t room) {
   const int tag = new_tag();
   command.put(int32_t{tag});
   std::vector<uint8_t> answer(room);
@@ -125,14 +125,14 @@ std::vector<uint8_t> Link::ask(int rank, int to, Writer command, size_t room) {
   return answer;
 }
 
-void Link::lose(int rank, const std::string& why) {
+void RankLink::lose(int rank, const std::string& why) {
   const std::lock_guard lock(losing_);
   if (is_lost(rank)) return;
   losses_[size_t(rank)] = why;
   lost_[size_t(rank)].store(true, std::memory_order_release);
 }
 
-void Link::fail_lost(int rank) {
+void RankLink::fail_lost(int rank) {
   const std::lock_guard lock(losing_);
   fail(ErrorCode::device_lost, "rank ", rank, " of the job is lost: ", losses_[size_t(rank)]);
 }

@@ -10,24 +10,28 @@
 #include <vector>
 
 #include "gart/hosts.hpp"
-#include "runtime/fleet_hosts/link.h"
+#include "runtime/fleet/ranks.h"
+#include "runtime/fleet_hosts/rank_link.h"
 #include "runtime/fleet_hosts/remote_space.h"
 
-namespace gart::fleet::detail {
+namespace gart::fleet {
 
 /// Ranks wait so long for each other at the start, because a launcher may start them one after the other.
 inline constexpr int64_t kStartNs = 60'000'000'000;
 
-struct Job {
+class RankJob final : public detail::Ranks, public std::enable_shared_from_this<RankJob> {
+ public:
   /// Throws Failure.
-  Job(const gart_transport& transport, const HostOptions& options);
+  RankJob(const gart_transport& transport, const HostOptions& options);
   /// On rank 0: ends the other ranks.
-  ~Job();
-  Job(const Job&) = delete;
-  Job& operator=(const Job&) = delete;
+  ~RankJob() override;
+  RankJob(const RankJob&) = delete;
+  RankJob& operator=(const RankJob&) = delete;
+  std::unique_ptr<RemoteParts> share(const Assembly& assembly, std::span<const uint8_t> file, const std::string& path,
+                                     const LoadOptions& options) override;
 
-  Link link;
-  const HostOptions options;
+  RankLink link;
+  const HostOptions host_options;
   // On rank 0:
   std::vector<std::string> machines;                 // per rank
   std::vector<std::unique_ptr<RemoteSpace>> spaces;  // per rank; null for rank 0
@@ -42,4 +46,4 @@ struct Job {
   std::thread watcher_;
 };
 
-}  // namespace gart::fleet::detail
+}  // namespace gart::fleet
