@@ -77,11 +77,11 @@ struct Describer {
       const std::string a = (*this)(instruction.a(), 0);
       return text(op == fb::ExprOp::max ? "max(" : "min(", a, ", ", (*this)(instruction.b(), 0), ")");
     }
-    const int own = op == fb::ExprOp::add || op == fb::ExprOp::sub ? 1 : 2;
-    const int right = op == fb::ExprOp::add || op == fb::ExprOp::mul ? own : own + 1;
-    std::string out = (*this)(instruction.a(), own);
+    const int precedence = op == fb::ExprOp::add || op == fb::ExprOp::sub ? 1 : 2;
+    const int right = op == fb::ExprOp::add || op == fb::ExprOp::mul ? precedence : precedence + 1;
+    std::string out = (*this)(instruction.a(), precedence);
     out += symbol_of(op) + (*this)(instruction.b(), right);
-    return own < strength ? text("(", out, ")") : out;
+    return precedence < strength ? text("(", out, ")") : out;
   }
 };
 

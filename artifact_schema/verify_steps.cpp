@@ -43,16 +43,16 @@ StepForm form_of(fb::StepKind kind) {
 }
 
 Status check_form(const fb::Step& step) {
-  const StepForm form = form_of(step.kind());
+  const StepForm expected = form_of(step.kind());
   const size_t operands = count_of(step.operands()), params = count_of(step.params()), bodies = count_of(step.bodies());
-  if (form.operands != kAny && operands != form.operands) {
-    return failure("it has ", operands, " operands, ", fb::EnumNameStepKind(step.kind()), " takes ", form.operands);
+  if (expected.operands != kAny && operands != expected.operands) {
+    return failure("it has ", operands, " operands, ", fb::EnumNameStepKind(step.kind()), " takes ", expected.operands);
   }
-  if (form.params != kAny && params != form.params) {
-    return failure("it has ", params, " params, ", fb::EnumNameStepKind(step.kind()), " takes ", form.params);
+  if (expected.params != kAny && params != expected.params) {
+    return failure("it has ", params, " params, ", fb::EnumNameStepKind(step.kind()), " takes ", expected.params);
   }
-  if (bodies != form.bodies) {
-    return failure("it has ", bodies, " bodies, ", fb::EnumNameStepKind(step.kind()), " takes ", form.bodies);
+  if (bodies != expected.bodies) {
+    return failure("it has ", bodies, " bodies, ", fb::EnumNameStepKind(step.kind()), " takes ", expected.bodies);
   }
   return {};
 }

@@ -15,7 +15,8 @@ struct Section {
 };
 
 Section section_of(SectionKind kind, uint64_t alignment, std::span<const uint8_t> bytes) {
-  return {kind, alignment, bytes.size(), {{0, bytes}}};
+  const auto copy = [bytes](std::span<uint8_t> to) { std::memcpy(to.data(), bytes.data(), bytes.size()); };
+  return {kind, alignment, bytes.size(), {{0, bytes.size(), copy}}};
 }
 
 /// The sections after the manifest, in file order; stores their numbers in the manifest.
@@ -51,7 +52,7 @@ std::vector<SectionEntry> lay_out(std::span<const Section> sections) {
 
 void write_section(const Section& section, std::span<uint8_t> to) {
   for (const WeightPiece& piece : section.pieces)
-    if (!piece.bytes.empty()) std::memcpy(to.data() + piece.offset, piece.bytes.data(), piece.bytes.size());
+    if (piece.size > 0) piece.write(to.subspan(piece.offset, piece.size));
 }
 
 std::vector<uint8_t> write_sections(std::span<const Section> sections) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -13,8 +14,8 @@ namespace gart {
 
 /// Bytes from `offset` of the weights section on. Bytes between pieces are zero.
 struct WeightPiece {
-  uint64_t offset;
-  std::span<const uint8_t> bytes;  // owned by the caller, until the file is written
+  uint64_t offset, size;
+  std::function<void(std::span<uint8_t> to)> write;  // writes `size` bytes
 };
 
 struct ArtifactContent {
@@ -22,7 +23,7 @@ struct ArtifactContent {
   std::vector<std::vector<uint8_t>>
       code;  // code[i]: the code of manifest.targets[i]; may be empty. May be shorter than targets
   std::vector<uint8_t>
-      weights;  // the section's bytes; if empty, weight_pieces hold them, which are copied once, into the file
+      weights;  // the section's bytes; if empty, weight_pieces hold them, which write themselves into the file
   uint64_t weight_bytes = 0;  // size of the section, if it is given in pieces; 0: no pieces
   std::vector<WeightPiece> weight_pieces;
   std::vector<uint8_t> assembly;  // a finished FlatBuffer of assembly.fbs; empty: none

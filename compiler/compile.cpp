@@ -8,9 +8,11 @@
 #include "compiler/artifact/file_texts.h"
 #include "compiler/artifact/verify_own.h"
 #include "compiler/best_parts.h"
-#include "compiler/bind_parameters.h"
+#include "compiler/bound_parameters.h"
+#include "compiler/ir/deferred.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/kernel/kernel_progress.h"
+#include "compiler/mode_rules.h"
 #include "compiler/open_model.h"
 #include "compiler/ops/infer.h"
 #include "compiler/partition/implied_fleet.h"
@@ -25,9 +27,9 @@
 #include "compiler/plan/frozen_steps.h"
 #include "compiler/plan/make_plan.h"
 #include "compiler/plan/overlap_launches.h"
-#include "compiler/plan/parallel_modes.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/print_plan.h"
+#include "compiler/plan/recompute.h"
 #include "compiler/plan/select_code.h"
 #include "compiler/plan/shape_sets.h"
 #include "compiler/plan/streams.h"
@@ -41,7 +43,6 @@
 #include "compiler/report/repeated_work.h"
 #include "compiler/requested_targets.h"
 #include "compiler/support/error.h"
-#include "compiler/train/training_entries.h"
 #include "compiler/weights/load_time_packing.h"
 
 namespace gcg {
@@ -50,23 +51,25 @@ namespace {
 /// One compilation, stage by stage.
 class Compilation {
  public:
-  Compilation(Graph graph, std::vector<Graph> more, const CompileOptions& options)
+  Compilation(Graph graph, std::vector<Graph> more, std::vector<ModeRule> rules, const CompileOptions& options)
       : options_(options),
         more_(std::move(more)),
+        rules_(std::move(rules)),
         graph_(inferred(with_states(std::move(graph)))),
         targets_(targets_of(options.targets, options.precision, options.decisions, graph_)),
         whole_targets_(targets_of_whole(graph_, targets_)),
         cut_(options.cut),
         fleet_(options.fleet ? options.fleet : implied_fleet(graph_, targets_, cut_)),
         requests_(fleet_ ? NodeRequests(graph_, *fleet_, cut_) : NodeRequests()),
-        remarks_(idle_options(options.libraries, options.precision, targets_)) {
-    types_ = float_types_of(graph_);
-    for (const Graph& other : more_) types_.merge(float_types_of(other));
+        remarks_(idle_options(options.libraries, options.precision, targets_)),
+        types_(float_types_of(graph_, more_)) {
     check_interface(graph_, options.labels);
-    for (const Graph& other : more_) check_interface(other, {});
     check_states(graph_);
-    for (const Graph& other : more_) check_states(other);
-    check_names();
+    for (const Graph& other : more_) {
+      check_interface(other, {});
+      check_states(other);
+    }
+    check_entry_names(graph_, more_);
     if (fleet_) check_targets(*fleet_, targets_);
     if (options.fleet)
       for (IdlePattern& p : idle_patterns(*options.fleet))
@@ -80,17 +83,18 @@ class Compilation {
 
   /// All stages, in order. Returns false if --stop-after ended the work.
   bool run(const Backends& backends) {
-    std::optional<Graph> kept = with_kept_values();
+    std::optional<Graph> fetchable_graph = with_kept_values();
     if (!run_model_passes() || !plan_model()) return false;
     if (auto equal = equal_extents(open_ ? open_->graph() : graph_)) remarks_.push_back({{}, std::move(*equal)});
     bind_parameters(graph_, options_.parameters);  // users of the file see only the other inputs
     for (Graph& other : more_) {
       const std::vector<Shape> declared = input_shapes(other);
       if (!run_passes(other, model_passes(), nullptr, options_.passes)) return false;
-      if (!plan_entry(other, targets_of_whole(other, targets_), sets(settled_since(declared, other)))) return false;
+      const std::vector<SymbolValues> own = sets_of(other, sets(settled_since(declared, other)));
+      if (!plan_entry(other, targets_of_whole(other, targets_), own)) return false;
     }
     check_shared_states(entries_);
-    if (fleet_ && !plan_parts(std::move(kept))) return false;
+    if (fleet_ && !plan_parts(std::move(fetchable_graph))) return false;
     const bool has_code = options_.passes.stop_after != kStopAfterPlan;
     if (has_code) packing_sources_ = plan_load_time_packing(plans_);
     if (options_.print_source && options_.passes.out != nullptr)
@@ -103,9 +107,11 @@ class Compilation {
       if (p.is_load_time_packing) continue;  // a relayout at load gains nothing from streams
       if (traits_of(p.device).has_streams) {
         assign_streams(p);
+        if (options_.memory_limit) drop_large_streams(p, *options_.memory_limit);
         overlap_launches(p);
       } else {
-        choose_parallel_modes(p, options_.memory_limit);
+        const auto entry = static_cast<size_t>(p.entry_point);
+        choose_parallel_modes(p, options_.memory_limit, entry < rules_.size() ? rules_[entry] : ModeRule::costs);
       }
     }
     work.check(plans_);
@@ -124,6 +130,8 @@ class Compilation {
   CompileResult result(const std::string& source_hash) {
     stage("artifact");
     note_model_types(plans_, types_);
+    free_unshared_constants(graph_);  // plans hold the constants that the file needs
+    for (Graph& other : more_) free_unshared_constants(other);
     WeightsSection weights = place_weights(plans_, packing_sources_);
     for (const Graph* entry : entries_)
       for (const State& state : entry->states)
@@ -162,12 +170,6 @@ class Compilation {
     return graph;
   }
 
-  void check_names() const {
-    std::set<std::string> names = {graph_.name};
-    for (const Graph& other : more_)
-      if (!names.insert(other.name).second) fail("two entry points are called '", other.name, "'");
-  }
-
   Graph inferred(Graph graph) const {
     stage("passes");
     infer_graph(graph);
@@ -178,9 +180,9 @@ class Compilation {
   /// empty.
   std::optional<Graph> with_kept_values() const {
     if (options_.keep.empty()) return std::nullopt;
-    Graph kept = graph_.clone();
-    keep_values(kept, options_.keep);
-    return kept;
+    Graph fetchable_graph = graph_.clone();
+    keep_values(fetchable_graph, options_.keep);
+    return fetchable_graph;
   }
 
   /// The sets of extents from --dim, for a graph whose inputs no longer have the symbols `settled`.
@@ -251,13 +253,13 @@ class Compilation {
   }
 
   /// Partitions the model for the fleet. Each part becomes an entry point with its own plans.
-  bool plan_parts(std::optional<Graph> kept) {
+  bool plan_parts(std::optional<Graph> fetchable_graph) {
     stage("cut");
-    if (kept && !run_passes(*kept, model_passes(), nullptr, options_.passes)) return false;
+    if (fetchable_graph && !run_passes(*fetchable_graph, model_passes(), nullptr, options_.passes)) return false;
     for (UnmatchedRequest& idle : requests_.without_effect(graph_)) remarks_.push_back({{}, std::move(idle)});
     const std::vector<SymbolValues> all = sets(settled_);
-    parted_ = best_parts(
-        {kept ? *kept : graph_, graph_.outputs.size(), *fleet_, cut_, requests_, targets_, all, options_.passes});
+    parted_ = best_parts({fetchable_graph ? *fetchable_graph : graph_, graph_.outputs.size(), *fleet_, cut_, requests_,
+                          targets_, all, options_.passes});
     for (size_t p = 0; p < parted_->assembly.parts.size(); ++p) {
       std::vector<Target> targets = targets_;
       std::erase_if(targets, [&](const Target& t) { return !is_for(*parted_, static_cast<int>(p), *fleet_, t); });
@@ -298,13 +300,13 @@ class Compilation {
     if (traits.has_libraries && options_.libraries.binder) calls.emplace(shared, targets_, options_.libraries);
     if (!is_part) remark_on(specialised, shared, calls);
     if (options_.memory_limit) {  // reports an arena that is too large before code generation
-      Plan alone = shared;
-      plan_memory(alone, options_.memory_limit);
+      auto effect = fit_memory(shared, specialised, *options_.memory_limit, machine_of(device));
+      if (effect) remarks_.push_back({plans_of(shared), std::move(*effect)});
     }
     for (size_t t = 0; t < targets_.size(); ++t) {
-      const bool wanted =
+      const bool is_requested =
           std::any_of(targets.begin(), targets.end(), [&](const Target& w) { return w.name == targets_[t].name; });
-      if (targets_[t].device != device.device || !wanted) continue;
+      if (targets_[t].device != device.device || !is_requested) continue;
       plans_.push_back(shared);
       plans_.back().target = static_cast<int>(t);
       plans_.back().machine = &machine_of(targets_[t]);
@@ -315,9 +317,7 @@ class Compilation {
 
   /// Records the diagnostics for all plans that are copies of `shared`, the plan of `graph`.
   void remark_on(const Graph& graph, const Plan& shared, const std::optional<LibraryCalls>& calls) {
-    const auto say = [&](auto fact) {
-      remarks_.push_back({Remark::Plans{shared.device, shared.fixed}, std::move(fact)});
-    };
+    const auto say = [&](auto fact) { remarks_.push_back({plans_of(shared), std::move(fact)}); };
     for (RepeatedWork& work : repeated_work(graph, shared.device)) say(std::move(work));
     if (!traits_of(shared.device).has_streams) {
       if (options_.precision != Precision::fp32) say(narrowed_weights(graph));
@@ -350,6 +350,7 @@ class Compilation {
 
   const CompileOptions& options_;
   std::vector<Graph> more_;
+  const std::vector<ModeRule> rules_;  // by entry point that is a model
   Graph graph_;
   SymbolValues settled_;  // the input extents of graph_ that settle-extents found
   const std::vector<Target> targets_;
@@ -358,11 +359,11 @@ class Compilation {
   const std::optional<Fleet> fleet_;
   const NodeRequests requests_;
   std::vector<Remark> remarks_;
+  const std::map<std::string, DType> types_;  // the widest float type, by source node
   std::optional<OpenModel> open_;
   std::optional<PartedModel> parted_;
   std::vector<const Graph*> entries_;  // by Plan::entry_point
   std::vector<Plan> plans_;
-  std::map<std::string, DType> types_;  // of the source nodes, before any pass
   std::set<const Tensor*> packing_sources_;
   std::vector<TargetCode> code_;
 };
@@ -372,23 +373,24 @@ class Compilation {
 CompileResult compile(Graph graph, const std::string& source_hash, const CompileOptions& options,
                       const Backends& backends, std::vector<NamedGraph> more) {
   std::vector<Graph> others;
-  std::vector<Remark> remarks;
+  std::optional<TrainedParameters> trained;
   if (options.train) {
     TrainingEntries entries =
         make_training_entries(std::move(graph), options.train->parameters, options.train->options);
     graph = std::move(entries.infer);
-    others.push_back(std::move(entries.train));
-    others.push_back(std::move(entries.evaluate));
-    remarks.push_back({{}, std::move(entries.report)});
+    others = entries.take_others();
+    trained = std::move(entries.report);
   }
   for (NamedGraph& named : more) {
     others.push_back(std::move(named.graph));
     others.back().name = std::move(named.name);
   }
-  Compilation compilation(std::move(graph), std::move(others), options);
+  std::vector<ModeRule> rules =
+      mode_rules(graph, others, options.train ? &options.train->options : nullptr, trained ? &*trained : nullptr);
+  Compilation compilation(std::move(graph), std::move(others), std::move(rules), options);
   if (!compilation.run(backends)) return {};
   CompileResult result = compilation.result(source_hash);
-  result.remarks.insert(result.remarks.begin(), remarks.begin(), remarks.end());
+  if (trained) result.remarks.insert(result.remarks.begin(), {{}, std::move(*trained)});
   return result;
 }
 

@@ -80,8 +80,9 @@ void keep_values(Graph& graph, const std::vector<std::string>& lists) {
 
 PartedModel take_apart(const Graph& model, size_t model_outputs, const Fleet& fleet, const CutOptions& cut,
                        const NodeRequests& requests) {
-  const std::vector<ValueId> kept(model.outputs.begin() + static_cast<ptrdiff_t>(model_outputs), model.outputs.end());
-  return {split(model, cut_graph(model, fleet, cut, requests), kept), model_outputs};
+  const std::vector<ValueId> kept_values(model.outputs.begin() + static_cast<ptrdiff_t>(model_outputs),
+                                         model.outputs.end());
+  return {split(model, cut_graph(model, fleet, cut, requests), kept_values), model_outputs};
 }
 
 std::vector<SymbolValues> shape_sets_of_part(const PartedModel& model, int part,
@@ -102,11 +103,11 @@ void check_targets(const Fleet& fleet, const std::vector<Target>& targets) {
   for (const FleetDevice& device : fleet.devices) {
     if (std::any_of(targets.begin(), targets.end(), [&](const Target& t) { return runs_code_for(device, t); }))
       continue;
-    std::string asked;
-    for (const Target& t : targets) asked += (asked.empty() ? "" : ", ") + t.name;
+    std::string requested;
+    for (const Target& t : targets) requested += (requested.empty() ? "" : ", ") + t.name;
     fail("device '", device.name, "' of the fleet runs code for ",
          device.target.empty() ? concat("a ", traits_of(device.kind).name) : device.target, ", but the targets are ",
-         asked, ": name its target with --target");
+         requested, ": name its target with --target");
   }
 }
 

@@ -46,7 +46,7 @@ struct Run {
 
 /// The stream that a run is enqueued on: the lane's own stream, or the caller's (a CUstream).
 struct Queue {
-  bool own = true;
+  bool is_own = true;
   void* stream = nullptr;
 };
 

@@ -172,11 +172,11 @@ const Plan* choose_plan(const Entry& entry, const Slots& slots) {
   }
   if (best != nullptr) return best;
   if (wrong != nullptr) fail_constraint(entry, *wrong, slots);
-  std::string asked;
+  std::string requested;
   for (size_t i = 0; i < entry.symbols.size(); ++i) {
-    if (entry.carried[i]) asked += text(asked.empty() ? "" : ", ", entry.symbols[i], "=", slots[i]);
+    if (entry.carried[i]) requested += text(requested.empty() ? "" : ", ", entry.symbols[i], "=", slots[i]);
   }
-  fail(ErrorCode::unsupported, "the model was compiled for ", shape_sets(entry), ", not for ", asked);
+  fail(ErrorCode::unsupported, "the model was compiled for ", shape_sets(entry), ", not for ", requested);
 }
 
 bool output_shape_known(const Entry& entry, size_t index, const Slots& slots) {

@@ -172,7 +172,7 @@ const void* Inputs::host_data(size_t index) const {
 
 Outputs::Outputs(std::span<const TensorInfo> infos, const Site& site, const Inputs& inputs)
     : site_(site), inputs_(inputs), infos_(infos), slots_(slots_for<Slot>(infos.size(), site)) {
-  for (Slot& slot : slots_) slot.own = Block(site.memory);
+  for (Slot& slot : slots_) slot.owned = Block(site.memory);
 }
 
 void Outputs::set(size_t index, const OutputBuffer& buffer) {
@@ -239,8 +239,8 @@ void* Outputs::place(size_t index, int64_t bytes) {
     slot.address = slot.user.data;
     return slot.address;
   }
-  slot.own.reserve(static_cast<size_t>(bytes));
-  slot.address = slot.own.data();
+  slot.owned.reserve(static_cast<size_t>(bytes));
+  slot.address = slot.owned.data();
   if (!slot.local) slot.pinned.reserve(static_cast<size_t>(slot.bytes));
   if (slot.bytes == 0) return slot.address;
   if (!slot.local) {

@@ -113,7 +113,7 @@ class Outputs {
     OutputBuffer user;
     bool local = true;  // wanted in the kernels' space
     bool lent = false;
-    Block own, pinned;
+    Block owned, pinned;
     void* address = nullptr;
     int64_t bytes = 0;
     Transfer transfer;

@@ -39,13 +39,13 @@ void move_axis(uint8_t* to, const uint8_t* from, const Shape& model, size_t axis
   }
 }
 
-/// Makes room for `bytes` in a block and keeps its first `kept` bytes. A block that grows gets half as much again, so
-/// that appending row by row copies each row a few times at most.
-void grow(Block& block, MemorySource& source, size_t kept, size_t bytes) {
+/// Makes room for `bytes` in a block and keeps its first `used_bytes` bytes. A block that grows gets half as much
+/// again, so that appending row by row copies each row a few times at most.
+void grow(Block& block, MemorySource& source, size_t used_bytes, size_t bytes) {
   if (block.capacity() >= bytes && block.data() != nullptr) return;
   Block larger(&source);
   larger.reserve(std::max(bytes, block.capacity() + block.capacity() / 2));
-  if (kept > 0) source.move(larger.data(), block.data(), kept);
+  if (used_bytes > 0) source.move(larger.data(), block.data(), used_bytes);
   block = std::move(larger);
 }
 
@@ -321,7 +321,7 @@ void StateTransaction::lend_outputs(Inputs& inputs, Outputs& outputs, const Boun
       fail(ErrorCode::run_failed, "state '", view_of(facts.name()), "' would have ", after[0], " along axis ",
            facts.axis(), "; its capacity is ", facts.capacity());
     }
-    const size_t kept = bytes_of(before, info.dtype), bytes = bytes_of(after, info.dtype);
+    const size_t used_bytes = bytes_of(before, info.dtype), bytes = bytes_of(after, info.dtype);
     if (facts.in_place()) {
       size_t room = 0;
       const size_t row = after[0] > 0 ? bytes / size_t(after[0]) : 0;
@@ -329,7 +329,7 @@ void StateTransaction::lend_outputs(Inputs& inputs, Outputs& outputs, const Boun
         fail(ErrorCode::run_failed, "state '", view_of(facts.name()), "' cannot go from ", before[0], " to ", after[0],
              " rows of ", row, " bytes; its capacity is ", facts.capacity());
       }
-      grow(state.block, *site.memory, kept, std::max(room, bytes));
+      grow(state.block, *site.memory, used_bytes, std::max(room, bytes));
       inputs.lend(entry_.state_input(i), {state.block.data(), info.dtype, before, site.space});
     } else {
       grow(state.spare, *site.memory, 0, bytes);

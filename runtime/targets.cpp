@@ -48,8 +48,8 @@ std::string target_list(const fb::Manifest& manifest, TargetsOf which) {
 uint64_t usable_features(const fb::Manifest& manifest) {
   const uint64_t cpu = cpu_features();
   for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
-    const uint64_t wanted = manifest.targets()->Get(i)->features();
-    if ((wanted & kCpuAmx) != 0 && (wanted & ~cpu) == 0 && !may_use_tiles()) return cpu & ~kCpuAmx;
+    const uint64_t required = manifest.targets()->Get(i)->features();
+    if ((required & kCpuAmx) != 0 && (required & ~cpu) == 0 && !may_use_tiles()) return cpu & ~kCpuAmx;
   }
   return cpu;
 }
@@ -61,16 +61,16 @@ uint64_t rank(uint64_t features) {
 }
 
 uint32_t choose_cpu_target(const fb::Manifest& manifest, const LoadOptions& options) {
-  const std::string& asked = options.target;
+  const std::string& requested = options.target;
   const uint64_t cpu = usable_features(manifest);
   int64_t best = -1;
   for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
     const fb::Target& target = *manifest.targets()->Get(i);
-    if (target.kind() != fb::TargetKind::cpu || (!asked.empty() && view_of(target.name()) != asked)) continue;
+    if (target.kind() != fb::TargetKind::cpu || (!requested.empty() && view_of(target.name()) != requested)) continue;
     const uint64_t missing = target.features() & ~cpu;
-    if (missing != 0 && !asked.empty()) {
+    if (missing != 0 && !requested.empty()) {
       const bool has = (missing & ~cpu_features()) == 0;
-      fail(ErrorCode::unsupported, "target '", asked, "' needs ", cpu_feature_names(missing),
+      fail(ErrorCode::unsupported, "target '", requested, "' needs ", cpu_feature_names(missing),
            has ? ", which the system does not let this process use" : ", which this CPU lacks");
     }
     if (missing != 0 || !has_plans(manifest, i, options)) continue;
@@ -78,8 +78,8 @@ uint32_t choose_cpu_target(const fb::Manifest& manifest, const LoadOptions& opti
       best = i;
   }
   if (best >= 0) return static_cast<uint32_t>(best);
-  if (!asked.empty()) {
-    fail(ErrorCode::unsupported, "the model has no CPU code for target '", asked,
+  if (!requested.empty()) {
+    fail(ErrorCode::unsupported, "the model has no CPU code for target '", requested,
          "', only for: ", target_list(manifest, TargetsOf::cpu));
   }
   fail(ErrorCode::unsupported, "the model has code for ", target_list(manifest), "; this CPU offers ",

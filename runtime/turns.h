@@ -17,11 +17,11 @@ class Turns {
   /// waiting.
   bool enter(uint32_t places, bool waits = true) {
     std::unique_lock lock(mutex_);
-    if (!waits && (turn_ != next_ || free_ < places)) return false;
+    if (!waits && (serving_ != next_ || free_ < places)) return false;
     const uint64_t mine = next_++;
-    while (turn_ != mine || free_ < places) changed_.wait(lock);
+    while (serving_ != mine || free_ < places) changed_.wait(lock);
     free_ -= places;
-    ++turn_;
+    ++serving_;
     changed_.notify_all();
     return true;
   }
@@ -34,7 +34,7 @@ class Turns {
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  uint64_t next_ = 0, turn_ = 0;
+  uint64_t next_ = 0, serving_ = 0;
   uint32_t free_;
 };
 

@@ -8,10 +8,10 @@ const char* const kConditionalKernelText =
 
 extern "C" __global__ void __launch_bounds__(1) gart_set_conditionals(const unsigned char* condition, const long long* trips,
     long long* iteration, long long* counter, unsigned long long yes, unsigned long long no, unsigned long long flags) {
-  const long long turn = (flags & 1) != 0 || counter == nullptr ? 0 : *counter + 1;
-  const bool go = (condition == nullptr || *condition != 0) && (trips == nullptr || turn < *trips);
-  if (counter != nullptr) *counter = turn;
-  if (go && iteration != nullptr) *iteration = turn;
+  const long long next = (flags & 1) != 0 || counter == nullptr ? 0 : *counter + 1;
+  const bool go = (condition == nullptr || *condition != 0) && (trips == nullptr || next < *trips);
+  if (counter != nullptr) *counter = next;
+  if (go && iteration != nullptr) *iteration = next;
   cudaGraphSetConditional(yes, go);
   if ((flags & 2) != 0) cudaGraphSetConditional(no, !go);
 }

@@ -99,7 +99,7 @@ bool set_types(const Kernel& kernel, LibraryCall& call) {
 std::optional<LibraryCall> bind_attention(const Kernel& kernel) {
   const auto* k = std::get_if<AttentionKernel>(&kernel.body);
   if (k == nullptr || k->batch.size() > 2 || !is_head(k->d.extent) || !is_head(k->n.extent)) return std::nullopt;
-  if (k->kept || k->is_nan_zero || k->epilogue->kind != ExprKind::accumulator) return std::nullopt;
+  if (k->row_mask || k->is_nan_zero || k->epilogue->kind != ExprKind::accumulator) return std::nullopt;
   const auto scores = match_scores(kernel, k->scores);
   const auto written = address_of(kernel.operands[static_cast<size_t>(k->result)], k->index);
   if (!scores || !written || !stride_of(*written, k->n).is(1)) return std::nullopt;

@@ -79,6 +79,12 @@ void check_interface(const Graph& graph, const std::map<std::string, std::vector
     for (size_t i = 0; i < of.size(); ++i) check_text(of[i], concat("'", name, "': string ", i));
 }
 
+void check_entry_names(const Graph& model, const std::vector<Graph>& more) {
+  std::set<std::string> names = {model.name};
+  for (const Graph& other : more)
+    if (!names.insert(other.name).second) fail("two entry points are called '", other.name, "'");
+}
+
 void tidy_texts(fb::ManifestT& manifest) {
   for (auto& entry : manifest.entry_points) tidy(*entry);
   if (manifest.load_time_packing != nullptr) tidy(*manifest.load_time_packing);

@@ -21,6 +21,9 @@ std::string group_name(const std::string& text, const std::set<std::string>& tak
 /// because callers use them.
 void check_interface(const Graph& graph, const std::map<std::string, std::vector<std::string>>& labels);
 
+/// Throws CompileError if two of the entry points, the model and `more`, have the same name.
+void check_entry_names(const Graph& model, const std::vector<Graph>& more);
+
 /// Applies file_text to names of entry points, of kernels and of values that cross parts, and to sources and messages
 /// of steps.
 void tidy_texts(gart::fb::ManifestT& manifest);

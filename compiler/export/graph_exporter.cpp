@@ -102,14 +102,14 @@ int64_t ExternalWeights::add(const TensorRef& tensor) {
   return at;
 }
 
-std::string GraphExporter::free_name(Scope& scope, const std::string& wanted) {
+std::string GraphExporter::free_name(Scope& scope, const std::string& preferred) {
   const auto is_taken = [&](const std::string& name) {
     for (const Scope* s = &scope; s != nullptr; s = s->outer)
       if (s->taken.count(name) != 0) return true;
     return false;
   };
-  std::string name = wanted;
-  for (int i = 1; is_taken(name); ++i) name = concat(wanted, ".", i);
+  std::string name = preferred;
+  for (int i = 1; is_taken(name); ++i) name = concat(preferred, ".", i);
   scope.taken.insert(name);
   return name;
 }
@@ -220,12 +220,12 @@ void GraphExporter::export_node(Scope& scope, const Node& node, onnx::NodeProto&
 
 onnx::GraphProto GraphExporter::export_body(Scope& outer, const Node& node, const Graph& body) {
   Scope scope{body, &outer};
-  const size_t captures = static_cast<size_t>(node.captures), own = body.inputs.size() - captures;
+  const size_t captures = static_cast<size_t>(node.captures), own_inputs = body.inputs.size() - captures;
   for (size_t i = 0; i < captures; ++i)
-    scope.names[body.inputs[own + i]] = name_of(outer, node.inputs[node.inputs.size() - captures + i]);
+    scope.names[body.inputs[own_inputs + i]] = name_of(outer, node.inputs[node.inputs.size() - captures + i]);
   onnx::GraphProto proto;
   proto.set_name(body.name.empty() ? "body" : body.name);
-  for (size_t i = 0; i < own; ++i) {
+  for (size_t i = 0; i < own_inputs; ++i) {
     const Value& value = body.value(body.inputs[i]);
     auto& input = *proto.add_input();
     input.set_name(name_of(scope, body.inputs[i]));

@@ -52,7 +52,7 @@ class GraphExporter {
   void export_outputs(Scope& scope, onnx::GraphProto& proto);
   onnx::TensorProto export_initializer(const TensorRef& tensor, const std::string& name);
   static const std::string* constant_around(const Scope& scope, const Tensor* tensor);
-  static std::string free_name(Scope& scope, const std::string& wanted);
+  static std::string free_name(Scope& scope, const std::string& preferred);
   static const std::string& name_of(Scope& scope, ValueId id);
 
   ExternalWeights* external_;

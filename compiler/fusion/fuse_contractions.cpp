@@ -134,7 +134,8 @@ const Fuser::Users& Fuser::users_of() {
 bool Fuser::in_epilogues(DType dtype) const {
   const bool quantized = dtype == DType::i32 || dtype == DType::u8 || dtype == DType::i8;
   const bool half = dtype == DType::f16 || dtype == DType::bf16;
-  return dtype == DType::f32 || (quantized && traits_.multiplies_integers) || (half && traits_.narrows_results);
+  return dtype == DType::f32 || (dtype == DType::f64 && traits_.multiplies_doubles) ||
+         (quantized && traits_.multiplies_integers) || (half && traits_.narrows_results);
 }
 
 bool Fuser::fits_epilogues(const Node& n) const {
@@ -163,7 +164,7 @@ void Fuser::decide_contraction(NodeId id, const FusionGroup& group) {
     const ValueId in = n.inputs[i];
     if (!in.valid() || value(in).is_constant()) continue;
     // 8-bit elements are read four at a time, so their rows must be contiguous.
-    const bool whole_rows = value(in).dtype != DType::f32;
+    const bool whole_rows = value(in).dtype != DType::f32 && value(in).dtype != DType::f64;
     const ValueId source = anchors_conv(n) ? in : strided_source(g_, in, is_seen_through, whole_rows);
     out_.operand_sources[{id, static_cast<int>(i)}] = source;
     use(source).must = true;

@@ -145,9 +145,9 @@ std::vector<ValueId> Fuser::moved_inputs(const Node& n) const {
 bool Fuser::saves_work(ValueId v, const FusionGroup& group) {
   const std::vector<ValueId> moved = moved_inputs(node(value(v).producer));
   for (ValueId in : moved) probe_.materialized[in] = false;
-  FusionGroup own;
-  own.result = own.storage = v;
-  const double apart = probed_work(group) + probed_work(own) + traits_.step_work;
+  FusionGroup separate;
+  separate.result = separate.storage = v;
+  const double apart = probed_work(group) + probed_work(separate) + traits_.step_work;
   probe_.materialized[v] = false;
   const double together = probed_work(group);
   probe_.materialized[v] = true;

@@ -18,7 +18,7 @@ Fusion Fuser::run() {
   probe_.materialized = IndexedVector<ValueId, bool>(out_.view_of.size(), true);
   find_live();
   for (NodeId id : order_)
-    if (live(id) && (anchors_matmul(g_, node(id)) || anchors_conv(node(id)) || anchors_attention(node(id))))
+    if (live(id) && (anchors_matmul(g_, node(id), traits_) || anchors_conv(node(id)) || anchors_attention(node(id))))
       absorb_epilogue(id);
   for (ValueId v : g_.outputs) use(v).must = true;
   for (NodeId id : order_)

@@ -15,10 +15,12 @@ bool is_op(const Node& n, std::string_view name, std::string_view domain = "") {
 
 bool is_symbolic_content(const Value& value) { return value.contents.has_value() && !value.is_constant(); }
 
-bool anchors_matmul(const Graph& g, const Node& n) {
+bool anchors_matmul(const Graph& g, const Node& n, const DeviceTraits& traits) {
   if (is_op(n, "PackedMatMul", "gart")) return true;
-  return is_op(n, "MatMul") && g.value(n.inputs[0]).shape->size() >= 2 && g.value(n.inputs[1]).shape->size() >= 2 &&
-         g.value(n.outputs[0]).dtype == DType::f32;
+  if (!is_op(n, "MatMul")) return false;
+  const DType dtype = g.value(n.outputs[0]).dtype;
+  return g.value(n.inputs[0]).shape->size() >= 2 && g.value(n.inputs[1]).shape->size() >= 2 &&
+         (dtype == DType::f32 || (dtype == DType::f64 && traits.multiplies_doubles));
 }
 
 bool anchors_conv(const Node& n) {

@@ -3,12 +3,13 @@
 #pragma once
 
 #include "compiler/ir/graph.h"
+#include "compiler/kernel/device_traits.h"
 
 namespace gcg {
 
-/// Nodes that anchor kernels with templates of their own (f32 only), control-flow nodes, and concatenations, whose
-/// parts are written in place.
-bool anchors_matmul(const Graph& graph, const Node& node);
+/// Nodes that anchor kernels with templates of their own (f32 only, but products of f64 where the device has kernels
+/// for them), control-flow nodes, and concatenations, whose parts are written in place.
+bool anchors_matmul(const Graph& graph, const Node& node, const DeviceTraits& traits);
 bool anchors_conv(const Node& node);
 bool anchors_attention(const Node& node);
 bool is_control(const Node& node);

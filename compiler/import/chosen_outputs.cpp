@@ -31,10 +31,10 @@ void check(const onnx::GraphProto& graph, const Makers& makers, const std::vecto
 /// Removes the elements that `keep` rejects; the order stays.
 template <class Field, class Keep>
 void filter(Field& field, const Keep& keep) {
-  int kept = 0;
+  int remaining = 0;
   for (int i = 0; i < field.size(); ++i)
-    if (keep(i)) field.SwapElements(kept++, i);
-  field.DeleteSubrange(kept, field.size() - kept);
+    if (keep(i)) field.SwapElements(remaining++, i);
+  field.DeleteSubrange(remaining, field.size() - remaining);
 }
 
 }  // namespace

@@ -33,14 +33,14 @@ std::string type_text(const onnx::TypeProto& type) {
 }
 
 /// True if the given value has another element type, another rank or another constant extent.
-bool differs(const Value& given, const onnx::TypeProto& type) {
+bool differs(const Value& argument, const onnx::TypeProto& type) {
   const auto& tensor = type.tensor_type();
-  if (dtype_to_onnx(given.dtype) != tensor.elem_type()) return true;
-  if (!given.shape || !tensor.has_shape()) return false;
-  if (static_cast<int>(given.shape->size()) != tensor.shape().dim_size()) return true;
+  if (dtype_to_onnx(argument.dtype) != tensor.elem_type()) return true;
+  if (!argument.shape || !tensor.has_shape()) return false;
+  if (static_cast<int>(argument.shape->size()) != tensor.shape().dim_size()) return true;
   for (int i = 0; i < tensor.shape().dim_size(); ++i) {
     const auto& dim = tensor.shape().dim(i);
-    const Dim& extent = (*given.shape)[static_cast<size_t>(i)];
+    const Dim& extent = (*argument.shape)[static_cast<size_t>(i)];
     if (dim.has_dim_value() && extent.is_constant() && !extent.is(dim.dim_value())) return true;
   }
   return false;
@@ -100,9 +100,9 @@ void GraphImporter::note_call(Scope& scope, const onnx::NodeProto& proto, const 
   for (onnx::ValueInfoProto& info : value_infos_of(function)) {
     const auto input =
         std::find(function.input().begin(), function.input().end(), info.name()) - function.input().begin();
-    const ValueId* given = input < proto.input_size() ? scope.find(proto.input(static_cast<int>(input))) : nullptr;
-    if (given != nullptr && given->valid())
-      arguments_.push_back({name, name_of(function), info.name(), scope.body.graph.value(*given).name, info.type()});
+    const ValueId* argument = input < proto.input_size() ? scope.find(proto.input(static_cast<int>(input))) : nullptr;
+    if (argument != nullptr && argument->valid())
+      arguments_.push_back({name, name_of(function), info.name(), scope.body.graph.value(*argument).name, info.type()});
   }
 }
 
@@ -113,12 +113,13 @@ void GraphImporter::explain_calls(const Graph& inferred) {
       values[inferred.value(ValueId(i)).name] = &inferred.value(ValueId(i));
   for (UnsupportedNode& row : unsupported_)
     for (const Argument& a : arguments_) {
-      const Value* given = values[a.value];
-      if (!row.name.starts_with(a.call + "/") || given == nullptr || given->dtype == DType::undefined ||
-          !differs(*given, a.type))
+      const Value* argument = values[a.value];
+      if (!row.name.starts_with(a.call + "/") || argument == nullptr || argument->dtype == DType::undefined ||
+          !differs(*argument, a.type))
         continue;
-      row.why += concat("; function '", a.function, "' takes '", a.input, "' as ", type_text(a.type), ", and node '",
-                        a.call, "' gives it ", gcg::name_of(given->dtype), given->shape ? str(*given->shape) : "");
+      row.why +=
+          concat("; function '", a.function, "' takes '", a.input, "' as ", type_text(a.type), ", and node '", a.call,
+                 "' gives it ", gcg::name_of(argument->dtype), argument->shape ? str(*argument->shape) : "");
     }
 }
 
@@ -178,8 +179,8 @@ void GraphImporter::import_call(Scope& scope, const onnx::NodeProto& proto, cons
   const Environment environment = call_environment(scope, proto, function);
   Scope inner{scope.body, environment};
   for (int i = 0; i < function.input_size(); ++i) {
-    const bool given = i < proto.input_size() && !proto.input(i).empty();
-    define(inner, function.input(i), given ? value_of(scope, proto.input(i), name, &proto) : ValueId());
+    const bool is_present = i < proto.input_size() && !proto.input(i).empty();
+    define(inner, function.input(i), is_present ? value_of(scope, proto.input(i), name, &proto) : ValueId());
   }
   import_nodes(inner, function.node());
   for (int i = 0; i < proto.output_size(); ++i)

@@ -212,11 +212,11 @@ LabelList Labels::number_values(Node& node) const {
   const std::string other = node.string_attribute("default_string", "_Unused");
   LabelList list = dictionary_;
   if (list == nullptr) {
-    std::vector<std::string> own;
+    std::vector<std::string> texts;
     for (const std::string& text : values)
-      if (find(own, text) < 0) own.push_back(text);
-    if (find(own, other) < 0) own.push_back(other);
-    list = std::make_shared<const std::vector<std::string>>(std::move(own));
+      if (find(texts, text) < 0) texts.push_back(text);
+    if (find(texts, other) < 0) texts.push_back(other);
+    list = std::make_shared<const std::vector<std::string>>(std::move(texts));
   }
   node.attributes.erase("values_strings");
   node.attributes.erase("default_string");
@@ -231,17 +231,17 @@ std::pair<TensorRef, LabelList> Labels::number(const onnx::TensorProto& proto) c
   if (proto.string_data_size() != elements)
     fail("tensor '", proto.name(), "' has ", proto.string_data_size(), " strings, but its shape needs ", elements);
   auto numbers = std::make_shared<Tensor>(DType::i64, shape);
-  std::vector<std::string> own;
+  std::vector<std::string> texts;
   std::map<std::string, int64_t> known;
   for (size_t i = 0; dictionary_ != nullptr && i < dictionary_->size(); ++i)
     known.emplace((*dictionary_)[i], static_cast<int64_t>(i));
   for (int64_t i = 0; i < elements; ++i) {
     const auto [at, is_new] = known.emplace(proto.string_data(static_cast<int>(i)), static_cast<int64_t>(known.size()));
-    if (is_new) own.push_back(at->first);
+    if (is_new) texts.push_back(at->first);
     numbers->set_int(i, at->second);
   }
   return {std::move(numbers),
-          dictionary_ != nullptr ? dictionary_ : std::make_shared<const std::vector<std::string>>(std::move(own))};
+          dictionary_ != nullptr ? dictionary_ : std::make_shared<const std::vector<std::string>>(std::move(texts))};
 }
 
 }  // namespace gcg

@@ -29,24 +29,24 @@ struct Division {
 Division divide_polynomials(const Dim& a, const Dim& b) {
   const auto& [lead, lead_coefficient] = *b.terms().begin();
   Division out;
-  Dim rest = a;
-  while (!rest.terms().empty()) {
-    const auto [m, coefficient] = *rest.terms().begin();
+  Dim undivided = a;
+  while (!undivided.terms().empty()) {
+    const auto [m, coefficient] = *undivided.terms().begin();
     const Dim term = monomial(m, coefficient);
     const auto factor = divide(m, lead);
     const int64_t times = factor ? floor_divide(coefficient, lead_coefficient) : 0;
     if (times == 0) {
       out.remainder = out.remainder + term;
-      rest = rest - term;
+      undivided = undivided - term;
       continue;
     }
     const Dim q = monomial(*factor, times);
     out.quotient = out.quotient + q;
-    rest = rest - q * b;
+    undivided = undivided - q * b;
     // The part of the coefficient that the divisor does not divide moves to the remainder and stays there.
     const Dim left = monomial(m, modulo(coefficient, lead_coefficient));
     out.remainder = out.remainder + left;
-    rest = rest - left;
+    undivided = undivided - left;
   }
   return out;
 }
@@ -154,9 +154,9 @@ void flatten(AtomKind kind, const Dim& d, std::vector<Dim>& sides) {
     sides.push_back(d);
     return;
   }
-  const Dim rest = d - Dim::from_atom(found) * Dim(factor);
-  flatten(kind, found->a * Dim(factor) + rest, sides);
-  flatten(kind, found->b * Dim(factor) + rest, sides);
+  const Dim other_terms = d - Dim::from_atom(found) * Dim(factor);
+  flatten(kind, found->a * Dim(factor) + other_terms, sides);
+  flatten(kind, found->b * Dim(factor) + other_terms, sides);
 }
 
 /// Drops every side that another side dominates.

@@ -1,5 +1,7 @@
 #include "compiler/ir/tensor.h"
 
+#include <sys/mman.h>
+
 #include <bit>
 #include <cmath>
 #include <cstdlib>
@@ -11,7 +13,19 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 
+/// Larger tensors get pages of their own: the kernel fills them with zeros, and takes them back at once.
+constexpr int64_t kOwnPages = 1 << 20;
+
+std::shared_ptr<uint8_t> allocate_pages(int64_t bytes) {
+  const size_t size = static_cast<size_t>(bytes) + kAlignment;
+  void* p = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) fail("out of memory: a tensor needs ", bytes, " bytes");
+  ::madvise(p, size, MADV_HUGEPAGE);  // fewer page faults; a kernel that refuses is only slower
+  return {static_cast<uint8_t*>(p), [size](uint8_t* q) { ::munmap(q, size); }};
+}
+
 std::shared_ptr<uint8_t> allocate(int64_t bytes) {
+  if (bytes >= kOwnPages) return allocate_pages(bytes);
   const size_t size = (static_cast<size_t>(bytes) + kAlignment) / kAlignment * kAlignment;
   auto* p = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, size));
   if (p == nullptr) fail("out of memory: a tensor needs ", bytes, " bytes");
@@ -151,7 +165,12 @@ Tensor::Tensor(DType dtype, std::vector<int64_t> shape) : dtype_(dtype), shape_(
 }
 
 Tensor::Tensor(DType dtype, std::vector<int64_t> shape, const void* data, std::shared_ptr<const void> owner)
-    : dtype_(dtype), shape_(std::move(shape)), data_(static_cast<const uint8_t*>(data)), owner_(std::move(owner)) {}
+    : dtype_(dtype), shape_(std::move(shape)), data_(static_cast<const uint8_t*>(data)) {
+  if (data != nullptr) owner_ = std::move(owner);  // an empty file has no bytes
+}
+
+Tensor::Tensor(DType dtype, std::vector<int64_t> shape, std::shared_ptr<const DeferredElements> elements)
+    : dtype_(dtype), shape_(std::move(shape)), owner_(std::move(elements)) {}
 
 int64_t Tensor::elements() const {
   int64_t n = 1;
@@ -164,8 +183,8 @@ uint8_t* Tensor::mutable_data() {
   return writable_;
 }
 
-double Tensor::at_double(int64_t i) const { return read<double>(dtype_, data_, i); }
-int64_t Tensor::at_int(int64_t i) const { return read<int64_t>(dtype_, data_, i); }
+double Tensor::at_double(int64_t i) const { return read<double>(dtype_, data(), i); }
+int64_t Tensor::at_int(int64_t i) const { return read<int64_t>(dtype_, data(), i); }
 void Tensor::set_double(int64_t i, double value) { write(dtype_, mutable_data(), i, value); }
 void Tensor::set_int(int64_t i, int64_t value) { write(dtype_, mutable_data(), i, value); }
 

@@ -12,10 +12,11 @@
 
 namespace gcg {
 
-struct Rearrangement;  // compiler/ir/graph.h
+struct Rearrangement;    // compiler/ir/graph.h
+class DeferredElements;  // compiler/ir/deferred.h
 
 /// Dense, row-major, little-endian. The bytes are shared, and immutable once published as `shared_ptr<const Tensor>`.
-/// They are owned, or point into a mapped file that `owner` keeps alive.
+/// They are owned, or point into a mapped file that `owner` keeps alive, or are computed when they are read.
 class Tensor {
  public:
   Tensor() = default;
@@ -23,6 +24,8 @@ class Tensor {
   Tensor(DType dtype, std::vector<int64_t> shape);
   /// A view of bytes that `owner` keeps alive.
   Tensor(DType dtype, std::vector<int64_t> shape, const void* data, std::shared_ptr<const void> owner);
+  /// Elements that the first read computes. They have this type, and as many bytes as the shape needs.
+  Tensor(DType dtype, std::vector<int64_t> shape, std::shared_ptr<const DeferredElements> elements);
 
   template <class T>
   static Tensor from(DType dtype, std::vector<int64_t> shape, const std::vector<T>& values) {
@@ -41,13 +44,13 @@ class Tensor {
   int64_t rank() const { return static_cast<int64_t>(shape_.size()); }
   int64_t elements() const;
   int64_t bytes() const { return elements() * size_of(dtype_); }
-  const uint8_t* data() const { return data_; }
+  const uint8_t* data() const { return data_ == nullptr && owner_ ? deferred_data() : data_; }
   /// Only for owned tensors before they are published.
   uint8_t* mutable_data();
 
   template <class T>
   std::span<const T> as() const {
-    return {reinterpret_cast<const T*>(data_), static_cast<size_t>(elements())};
+    return {reinterpret_cast<const T*>(data()), static_cast<size_t>(elements())};
   }
   template <class T>
   std::span<T> as_mutable() {
@@ -65,15 +68,24 @@ class Tensor {
   /// The same bytes under another shape of equal size.
   Tensor reshaped(std::vector<int64_t> shape) const;
 
+  /// The computation of the elements; null if they are in memory or in a mapped file.
+  std::shared_ptr<const DeferredElements> deferred() const {
+    return data_ == nullptr ? std::static_pointer_cast<const DeferredElements>(owner_) : nullptr;
+  }
+  /// This tensor, for a reader that needs it once: deferred elements are freed with the result.
+  Tensor computed() const;
+
   /// The operator that rearranged another constant into this one; null if none did.
   const std::shared_ptr<const Rearrangement>& rearrangement() const { return rearrangement_; }
   void set_rearrangement(std::shared_ptr<const Rearrangement> r) { rearrangement_ = std::move(r); }
 
  private:
+  const uint8_t* deferred_data() const;  // defined in compiler/ir/deferred.cpp, like computed
+
   DType dtype_ = DType::undefined;
   std::vector<int64_t> shape_;
-  const uint8_t* data_ = nullptr;
-  std::shared_ptr<const void> owner_;
+  const uint8_t* data_ = nullptr;      // null if the elements are deferred, or if there are none
+  std::shared_ptr<const void> owner_;  // of the bytes, or the DeferredElements
   uint8_t* writable_ = nullptr;
   std::shared_ptr<const Rearrangement> rearrangement_;
 };

@@ -8,20 +8,20 @@
 namespace gcg {
 namespace {
 
-/// Visits each shared node once; true when `wanted` holds for one of them.
+/// Visits each shared node once; true when `predicate` holds for one of them.
 template <class Predicate>
-bool any_node(const Expr& e, const Predicate& wanted, std::unordered_set<const ExprNode*>& seen) {
+bool any_node(const Expr& e, const Predicate& predicate, std::unordered_set<const ExprNode*>& seen) {
   if (!seen.insert(e.get()).second) return false;
-  if (wanted(*e)) return true;
+  if (predicate(*e)) return true;
   for (const Expr& a : e->args)
-    if (any_node(a, wanted, seen)) return true;
+    if (any_node(a, predicate, seen)) return true;
   return false;
 }
 
 template <class Predicate>
-bool any_node(const Expr& e, const Predicate& wanted) {
+bool any_node(const Expr& e, const Predicate& predicate) {
   std::unordered_set<const ExprNode*> seen;
-  return any_node(e, wanted, seen);
+  return any_node(e, predicate, seen);
 }
 
 }  // namespace

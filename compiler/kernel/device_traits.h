@@ -17,6 +17,7 @@ struct DeviceTraits {
   bool reads_mapped_weights = false;
   bool prefers_programs = false;       // uses statements in order (ProgramKernel) even if a lowering exists
   bool multiplies_integers = false;    // has kernels for contractions of 8-bit integers
+  bool multiplies_doubles = false;     // has kernels for products of f64
   bool multiplies_blocks = false;      // has kernels for products of floats and block-quantised integers (BlockPacking)
   bool narrows_results = false;        // contractions can store 16-bit results
   bool copies_parts_together = false;  // one kernel can copy all parts of a Concat

@@ -89,17 +89,17 @@ std::vector<size_t> drop_unused_operands(Kernel& kernel) {
   const std::vector<bool> used = used_operands(kernel);
   std::vector<int> number(used.size(), -1);
   std::vector<Operand> operands;
-  std::vector<size_t> kept;
+  std::vector<size_t> remaining;
   for (size_t i = 0; i < used.size(); ++i) {
     if (!used[i]) continue;
-    number[i] = static_cast<int>(kept.size());
+    number[i] = static_cast<int>(remaining.size());
     operands.push_back(kernel.operands[i]);
     operands.back().flat_of = -1;
-    kept.push_back(i);
+    remaining.push_back(i);
   }
   renumber_operands(kernel, [&](int o) { return number[static_cast<size_t>(o)]; });
   kernel.operands = std::move(operands);
-  return kept;
+  return remaining;
 }
 
 void renumber_operands(Kernel& kernel, const std::function<int(int)>& number) {

@@ -173,30 +173,30 @@ Expr divide_in_parts(BinaryOp op, const Linear& a, const Dim& b, const Extents& 
 Expr divide(BinaryOp op, const Expr& a, const Expr& b, const Extents& extents) {
   const Linear l = to_linear(a), d = to_linear(b);
   if (!d.terms.empty()) return nullptr;
-  Linear whole, rest;
+  Linear quotient, remainder;
   Dim q;
   // The constant part is split as well: (j + 3*c + r) / c = 3 + (j + r)/c.
   if (l.base.is_constant() && d.base.is_constant() && d.base.constant() > 0) {
-    whole.base = floor_div(l.base, d.base);
-    rest.base = mod(l.base, d.base);
+    quotient.base = floor_div(l.base, d.base);
+    remainder.base = mod(l.base, d.base);
   } else if (divisible(l.base, d.base, q)) {
-    whole.base = q;
+    quotient.base = q;
   } else {
-    rest.base = l.base;
+    remainder.base = l.base;
   }
   for (const auto& [t, c] : l.terms) {
     if (divisible(c, d.base, q))
-      whole.add(t, q);
+      quotient.add(t, q);
     else
-      rest.add(t, c);
+      remainder.add(t, c);
   }
-  const auto limit = upper_limit(rest, extents);
+  const auto limit = upper_limit(remainder, extents);
   const bool small = limit && never_negative(d.base - Dim(1) - *limit);
-  if (small) return from_linear(op == BinaryOp::floor_div ? whole : rest);
-  if (Expr parts = divide_in_parts(op, rest, d.base, extents))
-    return op == BinaryOp::mod ? parts : from_linear(to_linear(from_linear(whole) + parts));
+  if (small) return from_linear(op == BinaryOp::floor_div ? quotient : remainder);
+  if (Expr parts = divide_in_parts(op, remainder, d.base, extents))
+    return op == BinaryOp::mod ? parts : from_linear(to_linear(from_linear(quotient) + parts));
   if (op == BinaryOp::mod) {
-    Expr r = from_linear(rest);
+    Expr r = from_linear(remainder);
     // (x % (c*d)) % d = x % d
     if (r->kind == ExprKind::binary && r->binary == BinaryOp::mod) {
       const Linear inner = to_linear(r->args[1]);
@@ -204,9 +204,9 @@ Expr divide(BinaryOp op, const Expr& a, const Expr& b, const Extents& extents) {
     }
     return binary(BinaryOp::mod, r, b);
   }
-  if (whole.terms.empty() && whole.base.is(0)) return nullptr;
+  if (quotient.terms.empty() && quotient.base.is(0)) return nullptr;
   if (limit == std::nullopt) return nullptr;  // with a negative remainder the quotient would round differently
-  return from_linear(whole) + binary(BinaryOp::floor_div, from_linear(rest), b);
+  return from_linear(quotient) + binary(BinaryOp::floor_div, from_linear(remainder), b);
 }
 
 /// If the index is known to be in range, returns it without its check, its clamp, or its test whether it counts from

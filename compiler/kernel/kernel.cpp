@@ -93,7 +93,7 @@ void check(const Kernel& kernel, const AttentionKernel& k) {
   score.insert(k.t.id);
   bound.insert(k.n.id);
   check_expr(kernel, k.scores, score, 0);
-  if (k.kept) check_expr(kernel, k.kept, row, 0);
+  if (k.row_mask) check_expr(kernel, k.row_mask, row, 0);
   check_expr(kernel, k.epilogue, bound, 0);
   check_store(kernel, k.result, k.index, bound);
   for (const MatrixView* view : {&k.q, &k.k, &k.v})

@@ -62,8 +62,8 @@ struct MatrixView {
   Dim column_stride;               // A: along k; B: along n
 };
 
-/// C[batch..., m, n] = epilogue(sum over k of A[batch..., m, k] * B[batch..., k, n]), in f32, or in i32 for u8 A and i8
-/// B in VNNI groups (kVnniGroup).
+/// C[batch..., m, n] = epilogue(sum over k of A[batch..., m, k] * B[batch..., k, n]), in f32, in f64 for f64 A and B,
+/// or in i32 for u8 A and i8 B in VNNI groups (kVnniGroup).
 struct MatMulKernel {
   std::vector<Axis> batch;
   Axis m, n, k;
@@ -149,7 +149,7 @@ struct AttentionKernel {
   MatrixView q, k, v;  // rows and columns: (m, d), (d, t), (t, n)
   Expr scores;         // an expression over the batch, m and t axes and `accumulator`
   // Boolean, over the batch and m axes: P is zero in rows where it is false; null: it is always true.
-  Expr kept;
+  Expr row_mask;
   bool is_nan_zero = false;  // NaNs in P count as zero
   Expr epilogue;             // an expression over the batch, m and n axes and `accumulator`
   int result = -1;           // operand written

@@ -135,7 +135,7 @@ void each_part(V& v, Body& k) {
   for (const Axis& a : {k.m, k.n, k.t, k.d}) v.axis(a);
   for (auto* view : {&k.q, &k.k, &k.v}) parts::view(v, *view);
   v.expr(k.scores);
-  v.expr(k.kept);
+  v.expr(k.row_mask);
   v.number(k.is_nan_zero);
   parts::result(v, k);
 }

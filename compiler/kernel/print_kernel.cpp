@@ -91,7 +91,7 @@ void print(std::ostream& out, const AttentionKernel& k) {
   print(out, "K", k.k);
   print(out, "V", k.v);
   out << "  scores = " << print_expr(k.scores) << (k.is_nan_zero ? ", NaN is 0" : "");
-  if (k.kept) out << ", kept if " << print_expr(k.kept);
+  if (k.row_mask) out << ", kept if " << print_expr(k.row_mask);
   out << "\n  o" << k.result << "[" << list(k.index) << "] = " << print_expr(k.epilogue) << '\n';
 }
 

@@ -83,11 +83,11 @@ std::string spelling(const std::string& name) {
 /// For a name that is not a target: the target that it is another spelling of, or that other tools call by this name.
 /// Empty if there is none.
 std::string meant_target(const std::string& name) {
-  const std::string asked = spelling(name);
+  const std::string requested = spelling(name);
   for (const CpuLevel& level : cpu_levels())
-    if (std::count(level.also_called.begin(), level.also_called.end(), asked) != 0) return level.name;
+    if (std::count(level.also_called.begin(), level.also_called.end(), requested) != 0) return level.name;
   for (const std::string& known : known_targets())
-    if (spelling(known) == asked) return known;
+    if (spelling(known) == requested) return known;
   return "";
 }
 

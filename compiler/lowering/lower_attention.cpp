@@ -31,7 +31,7 @@ void GroupLowering::attention() {
   kernel.result = add_result(result_shape());
   FlatIndices flat(out_.kernel.operands);
   kernel.scores = flat.flatten(kernel.scores);
-  if (kernel.kept) kernel.kept = flat.flatten(kernel.kept);
+  if (kernel.row_mask) kernel.row_mask = flat.flatten(kernel.row_mask);
   kernel.epilogue = flat.flatten(kernel.epilogue);
   kernel.index = flat.flatten_store(kernel.result, kernel.index);
   std::erase_if(kernel.batch, [](const Axis& a) { return a.extent.is(1); });
@@ -60,8 +60,8 @@ void GroupLowering::attention_scores(AttentionKernel& kernel) {
   kernel.scores = inside.element(body.outputs[0], at);
   values_.compute_bands(false);
   kernel.is_nan_zero = anchor().int_attribute(kNanToZeroAttribute, 0) != 0;
-  if (const ValueId kept = anchor().inputs[kFusedAttentionKept]; kept.valid())
-    kernel.kept = values_.element(kept, broadcast_index(*value(kept).shape, at));
+  if (const ValueId row_mask = anchor().inputs[kFusedAttentionKept]; row_mask.valid())
+    kernel.row_mask = values_.element(row_mask, broadcast_index(*value(row_mask).shape, at));
 }
 
 std::vector<Expr> GroupLowering::reshaped(const std::vector<Expr>& index_, const Shape& from, const Shape& to) const {

@@ -11,21 +11,21 @@ namespace gcg {
 
 void GroupLowering::program() {
   const Node& n = anchor();
-  std::vector<bool> wanted;
-  wanted.reserve(n.outputs.size());
-  for (ValueId v : n.outputs) wanted.push_back(v.valid() && f_.materialized[v]);
+  std::vector<bool> is_read;
+  is_read.reserve(n.outputs.size());
+  for (ValueId v : n.outputs) is_read.push_back(v.valid() && f_.materialized[v]);
   // Outputs that are missing from the node's list are not wanted.
-  wanted.resize(std::max(wanted.size(), static_cast<size_t>(std::max(n.op->max_outputs, 0))));
+  is_read.resize(std::max(is_read.size(), static_cast<size_t>(std::max(n.op->max_outputs, 0))));
   const auto context = values_.context(n);
-  ProgramBuilder builder(*context, wanted);
+  ProgramBuilder builder(*context, is_read);
   group_.by_launches ? launches_of(*n.op)->write(builder) : n.op->program(builder);
   ProgramBuilder::Program written = builder.take();
   take_operands();
   std::vector<Operand>& operands = out_.kernel.operands;
   std::vector<int> outputs;
-  for (size_t i = 0; i < wanted.size(); ++i) {
+  for (size_t i = 0; i < is_read.size(); ++i) {
     outputs.push_back(static_cast<int>(operands.size()));
-    if (!wanted[i]) continue;
+    if (!is_read[i]) continue;
     const Value& v = value(n.outputs[i]);
     GCG_CHECK(!v.channels_last && v.stored == DType::undefined, n.op->name,
               ": a program stores its results as they are");

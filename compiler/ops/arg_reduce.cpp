@@ -72,8 +72,8 @@ std::vector<Tensor> reference_arg_reduce(ReferenceContext& ctx) {
   const SplitOffsets offsets = split_offsets(x.shape(), swept);
   Tensor y(DType::i64, shape);
   with_number_type(x.dtype(), [&]<class T>() {
-    for (size_t o = 0; o < offsets.kept.size(); ++o) {
-      const auto at = [&](size_t i) { return get<T>(x, offsets.kept[o] + offsets.swept[i]); };
+    for (size_t o = 0; o < offsets.outer.size(); ++o) {
+      const auto at = [&](size_t i) { return get<T>(x, offsets.outer[o] + offsets.swept[i]); };
       size_t best = 0;
       for (size_t i = 1; i < offsets.swept.size(); ++i) {
         if (beats<largest>(at(i), at(best), selects_last(ctx.node()))) best = i;

@@ -78,20 +78,20 @@ void infer_attention(InferContext& ctx) {
     ctx.fail("past_key and past_value must be given together");
   const bool has_past = ctx.has_input(kAttentionPastKey);
   if (has_past && ctx.has_input(kAttentionValidKeys)) ctx.fail("nonpad_kv_seqlen and past_key exclude each other");
-  const AttentionParams form =
+  const AttentionParams params =
       attention_params(ctx.node(), ctx.shape(kAttentionQ), ctx.shape(kAttentionK), ctx.shape(kAttentionV),
                        has_past ? &ctx.shape(kAttentionPastKey) : nullptr);
-  ctx.require_equal(ctx.shape(kAttentionK)[0], form.batch, "the batch of K");
-  ctx.require_equal(ctx.shape(kAttentionV)[0], form.batch, "the batch of V");
+  ctx.require_equal(ctx.shape(kAttentionK)[0], params.batch, "the batch of K");
+  ctx.require_equal(ctx.shape(kAttentionV)[0], params.batch, "the batch of V");
   if (ctx.has_input(kAttentionMask) && ctx.dtype(kAttentionMask) != DType::boolean)
     require_dtype(ctx, kAttentionMask, Types::floats);
-  const Dim hidden = form.query_heads * form.value_head;
+  const Dim hidden = params.query_heads * params.value_head;
   ctx.set_output(0, ctx.dtype(0),
-                 form.packed_heads ? Shape{form.batch, form.queries, hidden}
-                                   : Shape{form.batch, form.query_heads, form.queries, form.value_head});
-  ctx.set_output(1, ctx.dtype(1), {form.batch, form.key_heads, form.keys, form.head});
-  ctx.set_output(2, ctx.dtype(2), {form.batch, form.key_heads, form.keys, form.value_head});
-  ctx.set_output(3, ctx.dtype(0), {form.batch, form.query_heads, form.queries, form.keys});
+                 params.packed_heads ? Shape{params.batch, params.queries, hidden}
+                                     : Shape{params.batch, params.query_heads, params.queries, params.value_head});
+  ctx.set_output(1, ctx.dtype(1), {params.batch, params.key_heads, params.keys, params.head});
+  ctx.set_output(2, ctx.dtype(2), {params.batch, params.key_heads, params.keys, params.value_head});
+  ctx.set_output(3, ctx.dtype(0), {params.batch, params.query_heads, params.queries, params.keys});
 }
 
 /// [B, G, T, size]: the past rows, followed by the new ones.
@@ -110,7 +110,7 @@ class AttentionReference {
  public:
   explicit AttentionReference(ReferenceContext& ctx)
       : ctx_(ctx),
-        form_(form_of(ctx)),
+        params_(form_of(ctx)),
         q_(*ctx.input(0), ctx.node().int_attribute("q_num_heads", 0)),
         key_(present(Heads(*ctx.input(1), ctx.node().int_attribute("kv_num_heads", 0)), ctx.input(4))),
         value_(present(Heads(*ctx.input(2), ctx.node().int_attribute("kv_num_heads", 0)), ctx.input(5))),
@@ -162,15 +162,15 @@ class AttentionReference {
     for (int64_t d = 0; d < q_.size; ++d)
       sum += q_.x.at_double(q_.at(b, h, s, d)) *
              key_.at_double(((b * key_.shape()[1] + h / share_) * keys_ + t) * q_.size + d);
-    return sum * form_.scale.value_or(1 / std::sqrt(static_cast<double>(q_.size)));
+    return sum * params_.scale.value_or(1 / std::sqrt(static_cast<double>(q_.size)));
   }
 
   /// The bias of one score: 0, -infinity or the mask's own number.
   double bias(int64_t b, int64_t h, int64_t s, int64_t t) const {
     const int64_t here = s + (valid_ ? valid_->at_int(b) - q_.sequence : past_);
-    if (form_.causal && t > here) return -kInfinity;
-    if (form_.left_window >= 0 && here - t > form_.left_window) return -kInfinity;
-    if (form_.right_window >= 0 && t - here > form_.right_window) return -kInfinity;
+    if (params_.causal && t > here) return -kInfinity;
+    if (params_.left_window >= 0 && here - t > params_.left_window) return -kInfinity;
+    if (params_.right_window >= 0 && t - here > params_.right_window) return -kInfinity;
     if (valid_ && t >= valid_->at_int(b)) return -kInfinity;
     if (!mask_) return 0;
     if (t >= mask_keys_) return -kInfinity;
@@ -185,26 +185,26 @@ class AttentionReference {
     double most = -kInfinity, most_bias = -kInfinity, sum = 0;
     for (int64_t t = 0; t < keys_; ++t) {
       double x = score(b, h, s, t);
-      if (form_.qk_output_mode == 0) scores.set_double(at + t, x);
-      if (form_.softcap > 0) x = form_.softcap * std::tanh(x / form_.softcap);
-      if (form_.qk_output_mode == 1) scores.set_double(at + t, x);
+      if (params_.qk_output_mode == 0) scores.set_double(at + t, x);
+      if (params_.softcap > 0) x = params_.softcap * std::tanh(x / params_.softcap);
+      if (params_.qk_output_mode == 1) scores.set_double(at + t, x);
       const double added = bias(b, h, s, t);
       most_bias = std::max(most_bias, added);
       row.push_back(x + added);
-      if (form_.qk_output_mode == 2) scores.set_double(at + t, row.back());
+      if (params_.qk_output_mode == 2) scores.set_double(at + t, row.back());
       most = std::max(most, row.back());
     }
     for (double& x : row) sum += x = std::exp(x - most);
     for (int64_t t = 0; t < keys_; ++t) {
       double& x = row[static_cast<size_t>(t)];
       x = most_bias == -kInfinity ? 0 : x / sum;
-      if (form_.qk_output_mode == 3) scores.set_double(at + t, x);
+      if (params_.qk_output_mode == 3) scores.set_double(at + t, x);
     }
     return row;
   }
 
   ReferenceContext& ctx_;
-  AttentionParams form_;
+  AttentionParams params_;
   Heads q_;
   Tensor key_, value_;
   const Tensor *mask_, *valid_;

@@ -16,18 +16,18 @@ Dim per_head(const Node& node, const Dim& hidden, int64_t heads, const char* wha
   return floor_div(hidden, heads);
 }
 
-void read_attributes(const Node& node, AttentionParams& form) {
-  form.causal = node.int_attribute("is_causal", 0) != 0;
-  form.softcap = node.float_attribute("softcap", 0);
-  if (node.has_attribute("scale")) form.scale = node.float_attribute("scale", 0);
-  form.left_window = node.int_attribute("left_window_size", -1);
-  form.right_window = node.int_attribute("right_window_size", -1);
-  form.qk_output_mode = node.int_attribute("qk_matmul_output_mode", 0);
-  if (form.qk_output_mode < 0 || form.qk_output_mode > 3)
-    fail_node(node, concat("qk_matmul_output_mode is ", form.qk_output_mode, ", it must be 0, 1, 2 or 3"));
+void read_attributes(const Node& node, AttentionParams& params) {
+  params.causal = node.int_attribute("is_causal", 0) != 0;
+  params.softcap = node.float_attribute("softcap", 0);
+  if (node.has_attribute("scale")) params.scale = node.float_attribute("scale", 0);
+  params.left_window = node.int_attribute("left_window_size", -1);
+  params.right_window = node.int_attribute("right_window_size", -1);
+  params.qk_output_mode = node.int_attribute("qk_matmul_output_mode", 0);
+  if (params.qk_output_mode < 0 || params.qk_output_mode > 3)
+    fail_node(node, concat("qk_matmul_output_mode is ", params.qk_output_mode, ", it must be 0, 1, 2 or 3"));
   if (const int64_t code = node.int_attribute("softmax_precision", 0); code != 0) {
-    form.softmax_dtype = dtype_from_onnx(static_cast<int32_t>(code));
-    if (!form.softmax_dtype || !is_float(*form.softmax_dtype))
+    params.softmax_dtype = dtype_from_onnx(static_cast<int32_t>(code));
+    if (!params.softmax_dtype || !is_float(*params.softmax_dtype))
       fail_node(node, concat("softmax_precision is ", code, ", it must name a float type"));
   }
 }
@@ -36,36 +36,36 @@ void read_attributes(const Node& node, AttentionParams& form) {
 
 AttentionParams attention_params(const Node& node, const Shape& q, const Shape& k, const Shape& v,
                                  const Shape* past_key) {
-  AttentionParams form;
-  read_attributes(node, form);
+  AttentionParams params;
+  read_attributes(node, params);
   if (q.size() != k.size() || k.size() != v.size() || (q.size() != 3 && q.size() != 4))
     fail_node(node, concat("Q, K and V have ", q.size(), ", ", k.size(), " and ", v.size(),
                            " dimensions; all three must have 3, or all 4"));
-  form.packed_heads = q.size() == 3;
-  form.batch = q[0];
-  const size_t sequence = form.packed_heads ? 1 : 2;
-  form.queries = q[sequence];
-  if (form.packed_heads) {
+  params.packed_heads = q.size() == 3;
+  params.batch = q[0];
+  const size_t sequence = params.packed_heads ? 1 : 2;
+  params.queries = q[sequence];
+  if (params.packed_heads) {
     const int64_t query_heads = heads_attribute(node, "q_num_heads"), key_heads = heads_attribute(node, "kv_num_heads");
-    form.query_heads = query_heads;
-    form.key_heads = key_heads;
-    form.head = per_head(node, q[2], query_heads, "Q");
-    form.value_head = per_head(node, v[2], key_heads, "V");
+    params.query_heads = query_heads;
+    params.key_heads = key_heads;
+    params.head = per_head(node, q[2], query_heads, "Q");
+    params.value_head = per_head(node, v[2], key_heads, "V");
   } else {
-    form.query_heads = q[1];
-    form.key_heads = k[1];
-    form.head = q[3];
-    form.value_head = v[3];
+    params.query_heads = q[1];
+    params.key_heads = k[1];
+    params.head = q[3];
+    params.value_head = v[3];
   }
   if (past_key && past_key->size() != 4) fail_node(node, "past_key must have 4 dimensions");
-  form.past = past_key ? (*past_key)[2] : Dim(0);
-  form.keys = form.past + k[sequence];
-  const Dim &heads = form.query_heads, &groups = form.key_heads;
-  if (heads == groups) return form;
+  params.past = past_key ? (*past_key)[2] : Dim(0);
+  params.keys = params.past + k[sequence];
+  const Dim &heads = params.query_heads, &groups = params.key_heads;
+  if (heads == groups) return params;
   if (!heads.is_constant() || !groups.is_constant() || groups.constant() < 1 ||
       heads.constant() % groups.constant() != 0)
     fail_node(node, concat(heads.str(), " query heads are not a multiple of ", groups.str(), " key heads"));
-  return form;
+  return params;
 }
 
 }  // namespace gcg

@@ -44,7 +44,7 @@ Expr lower_blocked_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Window window = window_of_blocked(ctx.node(), ctx.input_shape(0));
   const Taps taps = taps_of(ctx, window, std::span(at).subspan(2, window.size()));
   const auto quotient = [](const Expr& a, int64_t b) { return binary(BinaryOp::floor_div, a, index(b)); };
-  const auto rest = [](const Expr& a, int64_t b) { return binary(BinaryOp::mod, a, index(b)); };
+  const auto modulo = [](const Expr& a, int64_t b) { return binary(BinaryOp::mod, a, index(b)); };
   const Axis input = ctx.fresh_axis(packing.inputs);
   const Expr ci = axis_ref(input), co = at[1] * index(kChannelBlock) + at.back();
   Expr channel = ci;
@@ -54,12 +54,12 @@ Expr lower_blocked_conv(LowerContext& ctx, int, const std::vector<Expr>& at) {
   }
   std::vector<Expr> from = {at[0], packing.plain ? channel : quotient(channel, kChannelBlock)};
   from.insert(from.end(), taps.position.begin(), taps.position.end());
-  if (!packing.plain) from.push_back(rest(channel, kChannelBlock));
+  if (!packing.plain) from.push_back(modulo(channel, kChannelBlock));
   std::vector<Expr> weight = {quotient(co, packing.columns()), quotient(ci, packing.unit())};
   for (const Axis& tap : taps.axes) weight.push_back(axis_ref(tap));
-  weight.push_back(quotient(rest(ci, packing.unit()), packing.vnni_group()));
-  weight.push_back(rest(co, packing.columns()));
-  if (packing.vnni_group() > 1) weight.push_back(rest(ci, packing.vnni_group()));
+  weight.push_back(quotient(modulo(ci, packing.unit()), packing.vnni_group()));
+  weight.push_back(modulo(co, packing.columns()));
+  if (packing.vnni_group() > 1) weight.push_back(modulo(ci, packing.vnni_group()));
   Expr term = cast(sum, ctx.input(0, from)) * cast(sum, ctx.input(1, weight));
   if (taps.inside) term = select(taps.inside, term, number(term->dtype, 0));
   std::vector<Axis> axes = taps.axes;

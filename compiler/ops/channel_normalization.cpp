@@ -171,33 +171,33 @@ void infer_lrn(InferContext& ctx) {
 }
 
 Expr lower_lrn(LowerContext& ctx, int, const std::vector<Expr>& at) {
-  const LrnParams form = lrn_params(ctx.node());
+  const LrnParams params = lrn_params(ctx.node());
   const Expr last = extent(ctx.input_shape(0)[1]) - index(1);
-  const Axis axis = ctx.fresh_axis(form.size);
-  const Expr c = at[1] + axis_ref(axis) - index(form.before);
+  const Axis axis = ctx.fresh_axis(params.size);
+  const Expr c = at[1] + axis_ref(axis) - index(params.before);
   const Expr inside = both(binary(BinaryOp::greater_equal, c, index(0)), binary(BinaryOp::less_equal, c, last));
   std::vector<Expr> neighbour = at;
   neighbour[1] = binary(BinaryOp::max, index(0), binary(BinaryOp::min, c, last));
   const Expr n = arithmetic_input(ctx, 0, neighbour), x = arithmetic_input(ctx, 0, at);
   const Expr squares = reduce(ReduceOp::sum, {axis}, select(inside, n * n, number(n->dtype, 0)));
   const Expr base =
-      number(x->dtype, form.bias) + number(x->dtype, form.alpha / static_cast<double>(form.size)) * squares;
-  return as_output(ctx, 0, binary(BinaryOp::div, x, binary(BinaryOp::pow, base, number(x->dtype, form.beta))));
+      number(x->dtype, params.bias) + number(x->dtype, params.alpha / static_cast<double>(params.size)) * squares;
+  return as_output(ctx, 0, binary(BinaryOp::div, x, binary(BinaryOp::pow, base, number(x->dtype, params.beta))));
 }
 
 std::vector<Tensor> reference_lrn(ReferenceContext& ctx) {
-  const LrnParams form = lrn_params(ctx.node());
+  const LrnParams params = lrn_params(ctx.node());
   const Tensor& x = *ctx.input(0);
   Tensor y(x.dtype(), x.shape());
   const int64_t inner = row_major_strides(x.shape())[1], channel_count = x.shape()[1];
   for (int64_t i = 0; i < x.elements(); ++i) {
-    const int64_t c = channel_of(x, i), first = c - form.before;
+    const int64_t c = channel_of(x, i), first = c - params.before;
     double squares = 0;
-    for (int64_t n = std::max<int64_t>(first, 0); n < std::min(first + form.size, channel_count); ++n) {
+    for (int64_t n = std::max<int64_t>(first, 0); n < std::min(first + params.size, channel_count); ++n) {
       squares += std::pow(x.at_double(i + (n - c) * inner), 2);
     }
-    const double base = form.bias + form.alpha / static_cast<double>(form.size) * squares;
-    y.set_double(i, x.at_double(i) / std::pow(base, form.beta));
+    const double base = params.bias + params.alpha / static_cast<double>(params.size) * squares;
+    y.set_double(i, x.at_double(i) / std::pow(base, params.beta));
   }
   return {y};
 }

@@ -104,14 +104,14 @@ std::vector<Tensor> reference_loop(ReferenceContext& c) {
 // ---- Scan -----------------------------------------------------------------------------------------------------------
 
 void infer_scan(InferContext& c) {
-  const ScanParams form(c.node());
+  const ScanParams params(c.node());
   std::vector<Value> states, slices;
-  for (int i = 0; i < form.states; ++i) states.push_back(c.input(i));
+  for (int i = 0; i < params.states; ++i) states.push_back(c.input(i));
   std::optional<Dim> length;
-  for (int i = 0; i < form.inputs; ++i) {
-    Value slice = value_type(c.input(form.states + i).dtype, c.input(form.states + i).shape);
+  for (int i = 0; i < params.inputs; ++i) {
+    Value slice = value_type(c.input(params.states + i).dtype, c.input(params.states + i).shape);
     if (slice.shape) {
-      const int64_t axis = c.axis(form.input_axes[static_cast<size_t>(i)], static_cast<int64_t>(slice.shape->size()));
+      const int64_t axis = c.axis(params.input_axes[static_cast<size_t>(i)], static_cast<int64_t>(slice.shape->size()));
       const Dim extent = (*slice.shape)[static_cast<size_t>(axis)];
       length = length ? c.require_equal(*length, extent, "scan lengths") : extent;
       slice.shape->erase(slice.shape->begin() + axis);
@@ -121,34 +121,34 @@ void infer_scan(InferContext& c) {
   const std::vector<Value> captures = capture_types(c);
   slices.insert(slices.end(), captures.begin(), captures.end());
   const CarriedValues settled = settle_carried(c, {}, states, slices, 0);
-  for (int k = 0; k < form.states; ++k)
+  for (int k = 0; k < params.states; ++k)
     set_output_type(c, k, final_type(c, settled, static_cast<size_t>(k), states[static_cast<size_t>(k)], length));
-  for (int k = 0; k < form.outputs; ++k) {
-    Value out = visible_outside(c, settled.body_outputs[static_cast<size_t>(form.states + k)]);
+  for (int k = 0; k < params.outputs; ++k) {
+    Value out = visible_outside(c, settled.body_outputs[static_cast<size_t>(params.states + k)]);
     if (out.shape) {
       const int64_t axis =
-          c.axis(form.output_axes[static_cast<size_t>(k)], static_cast<int64_t>(out.shape->size()) + 1);
+          c.axis(params.output_axes[static_cast<size_t>(k)], static_cast<int64_t>(out.shape->size()) + 1);
       out.shape->insert(out.shape->begin() + axis, length ? *length : c.fresh_symbol("trips"));
     }
-    set_output_type(c, form.states + k, out);
+    set_output_type(c, params.states + k, out);
   }
 }
 
 std::vector<Tensor> reference_scan(ReferenceContext& c) {
-  const ScanParams form(c.node());
+  const ScanParams params(c.node());
   const Graph& body = *c.node().bodies[0];
   const auto normal = [](int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; };
   std::vector<Tensor> states;
-  for (int i = 0; i < form.states; ++i) states.push_back(*c.input(i));
-  const Tensor& first = *c.input(form.states);
-  const int64_t length = first.shape()[static_cast<size_t>(normal(form.input_axes[0], first.rank()))];
-  std::vector<std::vector<Tensor>> scanned(static_cast<size_t>(form.outputs));
+  for (int i = 0; i < params.states; ++i) states.push_back(*c.input(i));
+  const Tensor& first = *c.input(params.states);
+  const int64_t length = first.shape()[static_cast<size_t>(normal(params.input_axes[0], first.rank()))];
+  std::vector<std::vector<Tensor>> scanned(static_cast<size_t>(params.outputs));
   for (int64_t step = 0; step < length; ++step) {
     std::vector<Tensor> inputs = states;
-    for (size_t i = 0; i < form.input_axes.size(); ++i) {
-      const Tensor& whole = *c.input(form.states + static_cast<int>(i));
-      const int64_t at = form.input_backward[i] != 0 ? length - 1 - step : step;
-      inputs.push_back(slice_at(whole, normal(form.input_axes[i], whole.rank()), at));
+    for (size_t i = 0; i < params.input_axes.size(); ++i) {
+      const Tensor& whole = *c.input(params.states + static_cast<int>(i));
+      const int64_t at = params.input_backward[i] != 0 ? length - 1 - step : step;
+      inputs.push_back(slice_at(whole, normal(params.input_axes[i], whole.rank()), at));
     }
     for (Tensor& capture : capture_tensors(c)) inputs.push_back(std::move(capture));
     std::vector<Tensor> out = c.run_body(0, std::move(inputs));
@@ -157,9 +157,10 @@ std::vector<Tensor> reference_scan(ReferenceContext& c) {
   }
   std::vector<Tensor> result = states;
   for (size_t k = 0; k < scanned.size(); ++k) {
-    if (form.output_backward[k] != 0) std::reverse(scanned[k].begin(), scanned[k].end());
+    if (params.output_backward[k] != 0) std::reverse(scanned[k].begin(), scanned[k].end());
     const Value& one = body.value(body.outputs[states.size() + k]);
-    result.push_back(stack(scanned[k], normal(form.output_axes[k], static_cast<int64_t>(one.shape->size()) + 1), one));
+    result.push_back(
+        stack(scanned[k], normal(params.output_axes[k], static_cast<int64_t>(one.shape->size()) + 1), one));
   }
   return result;
 }

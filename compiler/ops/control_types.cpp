@@ -151,15 +151,15 @@ Value final_type(InferContext& c, const CarriedValues& carried, size_t k, const 
   return type;
 }
 
-Tensor slice_at(const Tensor& whole, int64_t axis, int64_t at) {
+Tensor slice_at(const Tensor& tensor, int64_t axis, int64_t at) {
   const auto a = static_cast<size_t>(axis);
-  std::vector<int64_t> shape = whole.shape();
+  std::vector<int64_t> shape = tensor.shape();
   const int64_t extent = shape[a], outer = product_of(shape, 0, a);
-  const int64_t inner = product_of(shape, a + 1, shape.size()) * size_of(whole.dtype());
+  const int64_t inner = product_of(shape, a + 1, shape.size()) * size_of(tensor.dtype());
   shape.erase(shape.begin() + axis);
-  Tensor part(whole.dtype(), shape);
+  Tensor part(tensor.dtype(), shape);
   for (int64_t o = 0; o < outer && inner > 0; ++o)
-    std::memcpy(part.mutable_data() + o * inner, whole.data() + (o * extent + at) * inner, static_cast<size_t>(inner));
+    std::memcpy(part.mutable_data() + o * inner, tensor.data() + (o * extent + at) * inner, static_cast<size_t>(inner));
   return part;
 }
 
@@ -177,12 +177,12 @@ Tensor stack(const std::vector<Tensor>& parts, int64_t axis, const Value& part_t
   const int64_t inner = product_of(shape, static_cast<size_t>(axis), shape.size()) * size_of(part_type.dtype);
   const auto count = static_cast<int64_t>(parts.size());
   shape.insert(shape.begin() + axis, count);
-  Tensor whole(part_type.dtype, shape);
+  Tensor tensor(part_type.dtype, shape);
   for (int64_t o = 0; o < outer && inner > 0; ++o)
     for (int64_t p = 0; p < count; ++p)
-      std::memcpy(whole.mutable_data() + (o * count + p) * inner, parts[static_cast<size_t>(p)].data() + o * inner,
+      std::memcpy(tensor.mutable_data() + (o * count + p) * inner, parts[static_cast<size_t>(p)].data() + o * inner,
                   static_cast<size_t>(inner));
-  return whole;
+  return tensor;
 }
 
 }  // namespace gcg

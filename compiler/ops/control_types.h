@@ -50,7 +50,7 @@ Value final_type(InferContext& c, const CarriedValues& carried, size_t k, const 
                  const std::optional<Dim>& trips);
 
 /// Slice `at` along `axis`, with that axis removed.
-Tensor slice_at(const Tensor& whole, int64_t axis, int64_t at);
+Tensor slice_at(const Tensor& tensor, int64_t axis, int64_t at);
 /// Stacks the parts along a new axis. `part_type` gives dtype and shape if there are no parts.
 Tensor stack(const std::vector<Tensor>& parts, int64_t axis, const Value& part_type);
 

@@ -37,14 +37,14 @@ std::vector<TransposedWindow> transposed_windows(const Node& node, const Shape& 
              has_shape = node.has_attribute("output_shape");
   if (!same && auto_pad != "NOTSET" && auto_pad != "VALID")
     fail_node(node, concat("auto_pad '", auto_pad, "' is not known"));
-  std::vector<int64_t> wanted;
-  if (has_shape) wanted = spatial_ints(node, "output_shape", rank, 0, 0);
+  std::vector<int64_t> requested_shape;
+  if (has_shape) requested_shape = spatial_ints(node, "output_shape", rank, 0, 0);
   std::vector<TransposedWindow> windows;
   for (size_t d = 0; d < rank; ++d) {
     TransposedWindow s{x[d + 2], w[d + 2], 0, 0, strides[d], dilations[d]};
     const Dim full = (s.input - 1) * s.stride + extra[d] + (s.kernel - 1) * s.dilation + 1;
     if (has_shape || same) {
-      s.output = has_shape ? Dim(wanted[d]) : s.input * s.stride;
+      s.output = has_shape ? Dim(requested_shape[d]) : s.input * s.stride;
       const Dim total = max(full - s.output, 0);
       s.pad_begin = auto_pad == "SAME_UPPER" ? floor_div(total, 2) : ceil_div(total, 2);
     } else {

@@ -33,7 +33,7 @@ Expr summed_extent(LowerContext& ctx, int symbol) {
 /// The elements along the axis, and the position of the requested element among them.
 struct Line {
   Sweep row;
-  Expr position, asked;
+  Expr position, axis_position;
 };
 Line line_of(LowerContext& ctx, const std::vector<Expr>& at) {
   const Shape& x = ctx.input_shape(0);
@@ -52,7 +52,7 @@ Line line_of(LowerContext& ctx, const std::vector<Expr>& at) {
     const Expr i = axis_ref(line.row.axes.back()), is_axis = binary(BinaryOp::equal, extent(here), index(1));
     line.row.index.push_back(select(is_axis, i, at[d]));
     line.position = line.position + i;  // 0 along the other dimensions
-    line.asked = line.asked + select(is_axis, at[d], index(0));
+    line.axis_position = line.axis_position + select(is_axis, at[d], index(0));
   }
   return line;
 }
@@ -66,7 +66,7 @@ Expr lower_cumulative(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const bool exclusive = is_exclusive(ctx.node()), reverse = is_reverse(ctx.node());
   const BinaryOp part = reverse ? (exclusive ? BinaryOp::greater : BinaryOp::greater_equal)
                                 : (exclusive ? BinaryOp::less : BinaryOp::less_equal);
-  const Expr counts = binary(part, line.position, line.asked);
+  const Expr counts = binary(part, line.position, line.axis_position);
   constexpr double kNeutral = kOp == ReduceOp::sum ? 0 : 1;
   return as_output(ctx, 0, reduce(kOp, line.row.axes, select(counts, x, number(x->dtype, kNeutral))));
 }
@@ -251,7 +251,7 @@ std::vector<Tensor> reference_cumulative(ReferenceContext& ctx) {
   SplitOffsets offsets = split_offsets(x.shape(), swept);
   if (is_reverse(ctx.node())) offsets.swept = {offsets.swept.rbegin(), offsets.swept.rend()};
   with_number_type(x.dtype(), [&]<class T>() {
-    for (int64_t start : offsets.kept) {
+    for (int64_t start : offsets.outer) {
       T sum = kOp == ReduceOp::sum ? T{0} : T{1};
       for (int64_t i : offsets.swept) {
         const T here = get<T>(x, start + i),

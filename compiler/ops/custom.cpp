@@ -52,13 +52,13 @@ class Matcher {
       if (!t.optional) ctx_.fail(concat("input ", i, " is missing: it is declared as ", t.dtype, " and not optional"));
       return;
     }
-    const DType given = ctx_.dtype(i);
-    if (given == DType::f16 || given == DType::bf16)
-      ctx_.fail(concat("input ", i, " is ", name_of(given),
+    const DType actual = ctx_.dtype(i);
+    if (actual == DType::f16 || actual == DType::bf16)
+      ctx_.fail(concat("input ", i, " is ", name_of(actual),
                        "; custom operators do not take 16-bit floats, because such models compute in f32"));
-    if (!dtype_from_name(t.dtype)) dtypes_.emplace(t.dtype, given);
-    if (dtype(t.dtype, concat("input ", i)) != given)
-      ctx_.fail(concat("input ", i, " is ", name_of(given), ", but is declared as ", t.dtype, " (",
+    if (!dtype_from_name(t.dtype)) dtypes_.emplace(t.dtype, actual);
+    if (dtype(t.dtype, concat("input ", i)) != actual)
+      ctx_.fail(concat("input ", i, " is ", name_of(actual), ", but is declared as ", t.dtype, " (",
                        name_of(dtype(t.dtype, "")), ")"));
     const Shape& found = ctx_.shape(i);
     if (t.any_shape) {

@@ -32,14 +32,14 @@ Tensor flattened(const Tensor& x) { return x.reshaped({x.elements()}); }
 
 void infer_compress(InferContext& ctx) {
   if (ctx.rank(1) != 1) ctx.fail("the condition (input 1) must be a vector");
-  Dim kept;
+  Dim extent;
   if (const auto condition = ctx.int_contents(1))
-    kept = std::count(condition->begin(), condition->end(), 1);
+    extent = std::count(condition->begin(), condition->end(), 1);
   else
-    kept = ctx.fresh_symbol("compressed");
-  if (!has_axis(ctx.node())) return ctx.set_output(0, ctx.dtype(0), {kept});
+    extent = ctx.fresh_symbol("compressed");
+  if (!has_axis(ctx.node())) return ctx.set_output(0, ctx.dtype(0), {extent});
   Shape shape = ctx.shape(0);
-  shape[static_cast<size_t>(ctx.axis(ctx.node().int_attribute("axis", 0), ctx.rank(0)))] = kept;
+  shape[static_cast<size_t>(ctx.axis(ctx.node().int_attribute("axis", 0), ctx.rank(0)))] = extent;
   ctx.set_output(0, ctx.dtype(0), std::move(shape));
 }
 
@@ -48,12 +48,12 @@ std::vector<Tensor> reference_compress(ReferenceContext& ctx) {
   const Tensor x = flat ? flattened(*ctx.input(0)) : *ctx.input(0);
   const size_t axis = flat ? 0 : axis_of(ctx.node(), x.rank());
   const Tensor& condition = *ctx.input(1);
-  std::vector<int64_t> kept;
+  std::vector<int64_t> positions;
   for (int64_t i = 0; i < condition.elements(); ++i)
-    if (condition.at_int(i) != 0) kept.push_back(i);
-  if (!kept.empty() && kept.back() >= x.shape()[axis])
-    fail_node(ctx.node(), concat("condition ", kept.back(), " is true, but the extent is ", x.shape()[axis]));
-  return {take(x, axis, kept)};
+    if (condition.at_int(i) != 0) positions.push_back(i);
+  if (!positions.empty() && positions.back() >= x.shape()[axis])
+    fail_node(ctx.node(), concat("condition ", positions.back(), " is true, but the extent is ", x.shape()[axis]));
+  return {take(x, axis, positions)};
 }
 
 // ---- NonZero: the indices of all elements that are not zero, one column each
@@ -104,7 +104,7 @@ class SliceOrder {
     std::vector<bool> swept(x.shape().size(), true);
     swept[axis] = false;
     const SplitOffsets offsets = split_offsets(x.shape(), swept);
-    for (int64_t slice : offsets.kept) {
+    for (int64_t slice : offsets.outer) {
       slices_.emplace_back();
       for (int64_t inner : offsets.swept) slices_.back().push_back(get<T>(x, slice + inner));
     }

@@ -100,9 +100,9 @@ void infer_einsum(InferContext& ctx) {
   for (int i = 0; i < ctx.input_count(); ++i) {
     const Labels& labels = equation.operands[static_cast<size_t>(i)];
     for (size_t d = 0; d < labels.size(); ++d) {
-      const Dim& own = ctx.shape(i)[d];
-      const auto [it, first] = extents.emplace(labels[d], own);
-      if (!first) it->second = ctx.broadcast(it->second, own);
+      const Dim& dim = ctx.shape(i)[d];
+      const auto [it, first] = extents.emplace(labels[d], dim);
+      if (!first) it->second = ctx.broadcast(it->second, dim);
     }
   }
   Shape shape;
@@ -165,9 +165,9 @@ std::vector<Tensor> reference_einsum(ReferenceContext& ctx) {
   std::map<int, int64_t> extents;
   for (size_t i = 0; i < equation.operands.size(); ++i) {
     for (size_t d = 0; d < equation.operands[i].size(); ++d) {
-      const int64_t own = ctx.input(static_cast<int>(i))->shape()[d];
-      int64_t& extent = extents.emplace(equation.operands[i][d], own).first->second;
-      if (extent == 1) extent = own;
+      const int64_t dim = ctx.input(static_cast<int>(i))->shape()[d];
+      int64_t& extent = extents.emplace(equation.operands[i][d], dim).first->second;
+      if (extent == 1) extent = dim;
     }
   }
   std::vector<int64_t> shape, summed;

@@ -91,16 +91,30 @@ void infer_expansion(InferContext& ctx) {
   }
 }
 
-Expand expand_of(const OpDef& op) {
-  static const std::map<const OpDef*, Expand> table = {
+namespace {
+
+const ExpandedOp* find_expanded(const OpDef& op) {
+  static const std::map<const OpDef*, const ExpandedOp*> table = {
 #define GCG_OP(name)
-#define GCG_EXPANDED_OP(name) {&op_##name.def, op_##name.expand},
+#define GCG_EXPANDED_OP(name) {&op_##name.def, &op_##name},
 #include "compiler/ops/expanded_ops.inc"
 #undef GCG_EXPANDED_OP
 #undef GCG_OP
   };
   const auto found = table.find(&op);
   return found == table.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+Expand expand_of(const OpDef& op) {
+  const ExpandedOp* found = find_expanded(op);
+  return found == nullptr ? nullptr : found->expand;
+}
+
+bool has_batch_statistics(const OpDef& op) {
+  const ExpandedOp* found = find_expanded(op);
+  return found != nullptr && found->has_batch_statistics;
 }
 
 }  // namespace gcg

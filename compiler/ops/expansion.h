@@ -50,6 +50,8 @@ using Expand = std::vector<ValueId> (*)(Expansion&);
 struct ExpandedOp {
   OpDef def;
   Expand expand;
+  /// A trait: each sample's result depends on all samples of the batch, through statistics that a run updates.
+  bool has_batch_statistics = false;
 };
 
 /// Types the outputs of such a node by inferring its expansion.
@@ -75,6 +77,15 @@ constexpr ExpandedOp giving(DeclaredTypes results, ExpandedOp op) {
   op.def.results = results;
   return op;
 }
+
+/// The same operator with the trait of batch statistics.
+constexpr ExpandedOp with_batch_statistics(ExpandedOp op) {
+  op.has_batch_statistics = true;
+  return op;
+}
+
+/// True if the operator computes statistics of a batch (ExpandedOp::has_batch_statistics).
+bool has_batch_statistics(const OpDef& op);
 
 /// The expansion of an operator; null if it has none.
 Expand expand_of(const OpDef& op);

@@ -27,10 +27,10 @@ void infer_flex_attention(InferContext& ctx) {
   if (!q[1].is_constant() || !k[1].is_constant()) ctx.fail("the numbers of heads must be known");
   if (k[1].constant() < 1 || q[1].constant() % k[1].constant() != 0)
     ctx.fail(concat("the ", q[1].str(), " heads of Q are not a multiple of the ", k[1].str(), " heads of K"));
-  const FlexAttentionParams form(ctx.node(), ctx.dtype(kQ));
-  for (int body : {form.scores, form.probabilities}) {
+  const FlexAttentionParams params(ctx.node(), ctx.dtype(kQ));
+  for (int body : {params.scores, params.probabilities}) {
     if (body < 0) continue;
-    std::vector<Value> types = {value_type(form.dtype, Shape{q[0], q[1], q[2], k[2]})};
+    std::vector<Value> types = {value_type(params.dtype, Shape{q[0], q[1], q[2], k[2]})};
     for (Value& capture : capture_types(ctx)) types.push_back(std::move(capture));
     ctx.infer_body(body, types);
   }
@@ -58,14 +58,14 @@ void softmax_rows(Tensor& x) {
 
 std::vector<Tensor> reference_flex_attention(ReferenceContext& ctx) {
   const Tensor &q = *ctx.input(kQ), &k = *ctx.input(kK), &v = *ctx.input(kV);
-  const FlexAttentionParams form(ctx.node(), q.dtype());
+  const FlexAttentionParams params(ctx.node(), q.dtype());
   const int64_t batch = q.shape()[0], heads = q.shape()[1], rows = q.shape()[2], size = q.shape()[3],
                 shared = k.shape()[1], columns = k.shape()[2], out = v.shape()[3];
-  const double scale = form.scale != 0 ? form.scale : 1 / std::sqrt(static_cast<double>(size));
+  const double scale = params.scale != 0 ? params.scale : 1 / std::sqrt(static_cast<double>(size));
   const auto key = [&](int64_t n) {
     return n / heads * shared + n % heads / (heads / shared);
   };  // n: batch * heads + head
-  Tensor p(form.dtype, {batch, heads, rows, columns});
+  Tensor p(params.dtype, {batch, heads, rows, columns});
   for (int64_t n = 0; n < batch * heads; ++n)
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < columns; ++j) {
@@ -74,9 +74,9 @@ std::vector<Tensor> reference_flex_attention(ReferenceContext& ctx) {
           sum += q.at_double((n * rows + i) * size + e) * k.at_double((key(n) * columns + j) * size + e);
         p.set_double((n * rows + i) * columns + j, scale * sum);
       }
-  p = changed(ctx, form.scores, std::move(p));
+  p = changed(ctx, params.scores, std::move(p));
   softmax_rows(p);
-  p = changed(ctx, form.probabilities, std::move(p));
+  p = changed(ctx, params.probabilities, std::move(p));
   Tensor y(v.dtype(), {batch, heads, rows, out});
   for (int64_t n = 0; n < batch * heads; ++n)
     for (int64_t i = 0; i < rows; ++i)
@@ -101,9 +101,9 @@ FlexAttentionParams::FlexAttentionParams(const Node& node, DType query) : scale(
   probabilities = number("prob_mod");
   dtype = query == DType::f64 ? DType::f64 : DType::f32;
   if (node.has_attribute("softmax_precision")) {
-    const auto given = dtype_from_onnx(static_cast<int>(node.int_attribute("softmax_precision", 1)));
-    if (!given || !is_float(*given)) fail_node(node, "softmax_precision must name a float type");
-    dtype = *given;
+    const auto type = dtype_from_onnx(static_cast<int>(node.int_attribute("softmax_precision", 1)));
+    if (!type || !is_float(*type)) fail_node(node, "softmax_precision must name a float type");
+    dtype = *type;
   }
 }
 

@@ -43,28 +43,28 @@ Expr transform(LowerContext& ctx, const Spectrum& s, const Expr& out_row, const 
 const Value* optional_input(const LowerContext& ctx, int i) { return ctx.has_input(i) ? &ctx.input_value(i) : nullptr; }
 
 Expr lower_dft(LowerContext& ctx, int output, const std::vector<Expr>& at) {
-  const auto form = dft_params(ctx.node(), ctx.input_shape(0), optional_input(ctx, 1), optional_input(ctx, 2));
-  const auto axis = static_cast<size_t>(form->axis);
+  const auto params = dft_params(ctx.node(), ctx.input_shape(0), optional_input(ctx, 1), optional_input(ctx, 2));
+  const auto axis = static_cast<size_t>(params->axis);
   const auto x = [&](const Expr& row, int64_t part) {
     Index from = at;
     from[axis] = row;
     from.back() = index(part);
     return cast(DType::f32, ctx.input(0, from));
   };
-  return as_output(ctx, output, transform(ctx, form->spectrum, at[axis], at.back(), x));
+  return as_output(ctx, output, transform(ctx, params->spectrum, at[axis], at.back(), x));
 }
 
 Expr lower_stft(LowerContext& ctx, int output, const std::vector<Expr>& at) {
-  const auto form =
+  const auto params =
       stft_params(ctx.node(), ctx.input_shape(0), ctx.input_value(1), optional_input(ctx, 2), optional_input(ctx, 3));
   const bool has_parts = ctx.input_shape(0).size() == 3;
   const auto x = [&](const Expr& row, int64_t part) {
-    Index from = {at[0], at[1] * extent(form->step) + row};
+    Index from = {at[0], at[1] * extent(params->step) + row};
     if (has_parts) from.push_back(index(part));
     const Expr sample = cast(DType::f32, ctx.input(0, from));
     return ctx.has_input(2) ? sample * cast(DType::f32, ctx.input(2, {row})) : sample;
   };
-  return as_output(ctx, output, transform(ctx, form->spectrum, at[2], at[3], x));
+  return as_output(ctx, output, transform(ctx, params->spectrum, at[2], at[3], x));
 }
 
 // ---- inference
@@ -72,20 +72,21 @@ Expr lower_stft(LowerContext& ctx, int output, const std::vector<Expr>& at) {
 const Value* optional_input(const InferContext& ctx, int i) { return ctx.has_input(i) ? &ctx.input(i) : nullptr; }
 
 void infer_dft(InferContext& ctx) {
-  const auto form = dft_params(ctx.node(), ctx.shape(0), optional_input(ctx, 1), optional_input(ctx, 2));
-  if (!form) ctx.fail("the axis must be known at compile time, and the length must not depend on data");
+  const auto params = dft_params(ctx.node(), ctx.shape(0), optional_input(ctx, 1), optional_input(ctx, 2));
+  if (!params) ctx.fail("the axis must be known at compile time, and the length must not depend on data");
   Shape y = ctx.shape(0);
-  y[static_cast<size_t>(form->axis)] = form->spectrum.out_rows;
-  y.back() = form->spectrum.out_parts;
+  y[static_cast<size_t>(params->axis)] = params->spectrum.out_rows;
+  y.back() = params->spectrum.out_parts;
   ctx.set_output(0, ctx.dtype(0), std::move(y));
 }
 
 void infer_stft(InferContext& ctx) {
   if (ctx.has_input(2) && ctx.rank(2) != 1) ctx.fail("the window (input 2) must be a vector");
-  const auto form = stft_params(ctx.node(), ctx.shape(0), ctx.input(1), optional_input(ctx, 2), optional_input(ctx, 3));
-  if (!form) ctx.fail("frame_step and frame_length must not depend on data");
-  if (ctx.has_input(2)) ctx.require_equal(ctx.shape(2)[0], form->spectrum.length, "window and frame_length");
-  ctx.set_output(0, ctx.dtype(0), {ctx.shape(0)[0], form->frames, form->spectrum.out_rows, 2});
+  const auto params =
+      stft_params(ctx.node(), ctx.shape(0), ctx.input(1), optional_input(ctx, 2), optional_input(ctx, 3));
+  if (!params) ctx.fail("frame_step and frame_length must not depend on data");
+  if (ctx.has_input(2)) ctx.require_equal(ctx.shape(2)[0], params->spectrum.length, "window and frame_length");
+  ctx.set_output(0, ctx.dtype(0), {ctx.shape(0)[0], params->frames, params->spectrum.out_rows, 2});
 }
 
 /// Before opset 20 the axis is an attribute. Its default, 1, counts from the front; the newer default counts from the
@@ -115,8 +116,8 @@ std::vector<Complex> transformed(std::vector<Complex> x, int64_t length, bool in
   std::vector<Complex> y(onesided && !inverse ? size / 2 + 1 : size);
   for (size_t k = 0; k < y.size(); ++k) {
     for (size_t n = 0; n < size; ++n) {
-      const double turn = static_cast<double>(k * n % size) / static_cast<double>(size);
-      y[k] += x[n] * std::polar(1.0, (inverse ? 2 : -2) * std::numbers::pi * turn);
+      const double fraction = static_cast<double>(k * n % size) / static_cast<double>(size);
+      y[k] += x[n] * std::polar(1.0, (inverse ? 2 : -2) * std::numbers::pi * fraction);
     }
     if (inverse) y[k] /= static_cast<double>(length);
   }

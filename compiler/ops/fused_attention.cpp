@@ -47,10 +47,10 @@ Tensor batched_product(const Tensor& a, const Tensor& b, std::vector<int64_t> ba
 }
 
 /// The softmax of each row. Rows that are not kept become zeros and, with `nan_to_zero`, so do NaNs.
-Tensor weights_of(const Tensor& scores, const std::vector<int64_t>& shape, const Tensor* kept, bool nan_to_zero) {
+Tensor weights_of(const Tensor& scores, const std::vector<int64_t>& shape, const Tensor* row_mask, bool nan_to_zero) {
   Tensor weights(DType::f32, shape);
   const std::vector<int64_t> kept_at =
-      kept == nullptr ? std::vector<int64_t>() : broadcast_offsets(kept->shape(), scores.shape());
+      row_mask == nullptr ? std::vector<int64_t>() : broadcast_offsets(row_mask->shape(), scores.shape());
   const int64_t columns = shape.back();
   for (int64_t first = 0; first < scores.elements(); first += columns) {
     double most = scores.at_double(first), sum = 0;
@@ -58,7 +58,7 @@ Tensor weights_of(const Tensor& scores, const std::vector<int64_t>& shape, const
     for (int64_t t = first; t < first + columns; ++t) sum += std::exp(scores.at_double(t) - most);
     for (int64_t t = first; t < first + columns; ++t) {
       const double weight = std::exp(scores.at_double(t) - most) / sum;
-      const bool dropped = kept != nullptr && kept->at_int(kept_at[static_cast<size_t>(t)]) == 0;
+      const bool dropped = row_mask != nullptr && row_mask->at_int(kept_at[static_cast<size_t>(t)]) == 0;
       weights.set_double(t, dropped || (nan_to_zero && std::isnan(weight)) ? 0 : weight);
     }
   }

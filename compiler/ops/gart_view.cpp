@@ -139,34 +139,34 @@ std::optional<std::vector<Dim>> write_shape(const Shape& shape, const Shape& x, 
 
 std::optional<ViewParams> express_view(const Graph& graph, ValueId x, const Shape& shape,
                                        const std::vector<ValueId>& lenders) {
-  ViewParams form;
+  ViewParams params;
   Solution known;
   const auto attempt = [&]() -> bool {
     const auto dims = write_shape(shape, *graph.value(x).shape, known);
     if (!dims) return false;
     // The written shape must equal the intended one, even after cancelling.
     std::map<std::string, Dim> extents;
-    for (size_t i = 0; i < form.inputs.size(); ++i) {
-      const Shape& from = *graph.value(form.inputs[i]).shape;
+    for (size_t i = 0; i < params.inputs.size(); ++i) {
+      const Shape& from = *graph.value(params.inputs[i]).shape;
       for (size_t d = 0; d < from.size(); ++d) extents[extent_name(i, d)] = from[d];
     }
     for (size_t d = 0; d < shape.size(); ++d)
       if ((*dims)[d].substitute(extents) != shape[d]) return false;
-    form.shape.clear();
-    for (const Dim& d : *dims) form.shape.push_back(d.str());
-    return std::all_of(form.shape.begin(), form.shape.end(),
+    params.shape.clear();
+    for (const Dim& d : *dims) params.shape.push_back(d.str());
+    return std::all_of(params.shape.begin(), params.shape.end(),
                        [](const std::string& text) { return Dim::parse(text).has_value(); });
   };
-  form.inputs = {x};
+  params.inputs = {x};
   learn(*graph.value(x).shape, 0, known);
-  if (attempt()) return form;
+  if (attempt()) return params;
   for (ValueId lender : lenders) {
     if (!graph.value(lender).shape || lender == x) continue;
     const size_t before = known.size();
-    learn(*graph.value(lender).shape, form.inputs.size(), known);
+    learn(*graph.value(lender).shape, params.inputs.size(), known);
     if (known.size() == before) continue;
-    form.inputs.push_back(lender);
-    if (attempt()) return form;
+    params.inputs.push_back(lender);
+    if (attempt()) return params;
   }
   return std::nullopt;
 }

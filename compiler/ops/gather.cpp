@@ -6,17 +6,13 @@
 #include "compiler/ops/pointwise.h"
 
 namespace gcg {
-namespace {
 
-/// The index for the reference: wrapped, or a failure that names the index.
-int64_t checked(const ReferenceContext& ctx, int64_t i, int64_t extent) {
+int64_t checked_element(const ReferenceContext& ctx, int64_t i, int64_t extent) {
   if (i < -extent || i >= extent)
     fail_node(ctx.node(), concat("index ", i, " out of range [", -extent, ", ", extent, ")"));
   return i < 0 ? i + extent : i;
 }
 
-/// An index from input 1 into `size` elements. Constant indices are checked here, so kernels need no check for valid
-/// ones.
 Expr element_index(LowerContext& ctx, const Expr& i, const Dim& size) {
   const Expr wrapped = wrap_index(i, size);
   const auto& known = ctx.input_value(1).constant;
@@ -26,6 +22,8 @@ Expr element_index(LowerContext& ctx, const Expr& i, const Dim& size) {
     valid = known->at_int(k) >= -least && known->at_int(k) < least;
   return valid ? clamp_index(wrapped, size) : binary(BinaryOp::checked_index, wrapped, extent(size));
 }
+
+namespace {
 
 int64_t axis_of(const Node& node, int64_t rank) { return wrap_axis(node.int_attribute("axis", 0), rank); }
 
@@ -74,8 +72,8 @@ std::vector<Tensor> reference_gather(ReferenceContext& ctx) {
   return {rearranged(x, shape, [&](const std::vector<int64_t>& at) {
     const auto first = at.begin() + axis, after = first + indices.rank();
     std::vector<int64_t> from(at.begin(), first);
-    from.push_back(
-        checked(ctx, indices.at_int(position({first, after}, indices.shape())), x.shape()[static_cast<size_t>(axis)]));
+    from.push_back(checked_element(ctx, indices.at_int(position({first, after}, indices.shape())),
+                                   x.shape()[static_cast<size_t>(axis)]));
     from.insert(from.end(), after, at.end());
     return from;
   })};
@@ -100,7 +98,7 @@ std::vector<Tensor> reference_gather_elements(ReferenceContext& ctx) {
   const Tensor &x = *ctx.input(0), &indices = *ctx.input(1);
   const auto axis = static_cast<size_t>(axis_of(ctx.node(), x.rank()));
   return {rearranged(x, indices.shape(), [&](std::vector<int64_t> at) {
-    at[axis] = checked(ctx, indices.at_int(position(at, indices.shape())), x.shape()[axis]);
+    at[axis] = checked_element(ctx, indices.at_int(position(at, indices.shape())), x.shape()[axis]);
     return at;
   })};
 }
@@ -149,7 +147,7 @@ std::vector<Tensor> reference_gather_nd(ReferenceContext& ctx) {
     where.push_back(0);
     const int64_t tuple = position(where, indices.shape());
     for (int64_t i = 0; i < length; ++i)
-      from.push_back(checked(ctx, indices.at_int(tuple + i), x.shape()[static_cast<size_t>(batch + i)]));
+      from.push_back(checked_element(ctx, indices.at_int(tuple + i), x.shape()[static_cast<size_t>(batch + i)]));
     from.insert(from.end(), at.begin() + tuples, at.end());
     return from;
   })};

@@ -47,9 +47,9 @@ std::vector<Tensor> by_plane(ReferenceContext& ctx, Fold fold) {
   shape[1] = x.shape()[1];
   Tensor y(x.dtype(), shape);
   const SplitOffsets offsets = split_offsets(x.shape(), trailing_axes(x.rank(), 2));
-  for (size_t o = 0; o < offsets.kept.size(); ++o) {
+  for (size_t o = 0; o < offsets.outer.size(); ++o) {
     std::vector<double> plane;
-    for (int64_t i : offsets.swept) plane.push_back(x.at_double(offsets.kept[o] + i));
+    for (int64_t i : offsets.swept) plane.push_back(x.at_double(offsets.outer[o] + i));
     y.set_double(static_cast<int64_t>(o), fold(plane));
   }
   return {y};

@@ -20,20 +20,20 @@ struct GridParams {
 };
 
 GridParams grid_params(const Node& node) {
-  GridParams form{node.string_attribute("mode", "linear"), node.string_attribute("padding_mode", "zeros"),
-                  node.int_attribute("align_corners", 0) != 0};
-  if (form.mode == "bilinear") form.mode = "linear";  // opset 16
-  if (form.mode == "bicubic") form.mode = "cubic";
-  return form;
+  GridParams params{node.string_attribute("mode", "linear"), node.string_attribute("padding_mode", "zeros"),
+                    node.int_attribute("align_corners", 0) != 0};
+  if (params.mode == "bilinear") params.mode = "linear";  // opset 16
+  if (params.mode == "bicubic") params.mode = "cubic";
+  return params;
 }
 
 void infer_grid_sample(InferContext& ctx) {
-  const GridParams form = grid_params(ctx.node());
-  if (form.mode != "linear" && form.mode != "nearest" && form.mode != "cubic")
-    ctx.fail(concat("attribute mode is '", form.mode, "', it must be 'linear', 'nearest' or 'cubic'"));
-  if (form.padding != "zeros" && form.padding != "border" && form.padding != "reflection")
-    ctx.fail(concat("attribute padding_mode is '", form.padding, "', it must be 'zeros', 'border' or 'reflection'"));
-  if (form.mode != "nearest") require_dtype(ctx, 0, Types::floats);
+  const GridParams params = grid_params(ctx.node());
+  if (params.mode != "linear" && params.mode != "nearest" && params.mode != "cubic")
+    ctx.fail(concat("attribute mode is '", params.mode, "', it must be 'linear', 'nearest' or 'cubic'"));
+  if (params.padding != "zeros" && params.padding != "border" && params.padding != "reflection")
+    ctx.fail(concat("attribute padding_mode is '", params.padding, "', it must be 'zeros', 'border' or 'reflection'"));
+  if (params.mode != "nearest") require_dtype(ctx, 0, Types::floats);
   const Shape &x = ctx.shape(0), &grid = ctx.shape(1);
   if (x.size() < 3 || grid.size() != x.size()) ctx.fail("X must be [N, C, D1, ..] and the grid [N, o1, .., k]");
   ctx.require_equal(grid[0], x[0], "the batches of X and the grid");
@@ -51,16 +51,16 @@ Expr f32(double v) { return constant_float(DType::f32, v); }
 struct Borders {
   Expr low, range;
 };
-Borders borders_of(const GridParams& form, const Dim& size) {
+Borders borders_of(const GridParams& params, const Dim& size) {
   const Expr n = cast(DType::f32, extent(size));
-  return form.align_corners ? Borders{f32(0), n - f32(1)} : Borders{f32(-0.5), n};
+  return params.align_corners ? Borders{f32(0), n - f32(1)} : Borders{f32(-0.5), n};
 }
 
 /// Reflects x at the borders until it lies inside; gives `low` if the range is empty.
 Expr reflected(const Expr& x, const Borders& b) {
-  const Expr turn = b.range + b.range, distance = unary(UnaryOp::abs, x - b.low);
-  const Expr within = distance - turn * unary(UnaryOp::floor, binary(BinaryOp::div, distance, turn));
-  const Expr folded = binary(BinaryOp::min, within, turn - within);
+  const Expr period = b.range + b.range, distance = unary(UnaryOp::abs, x - b.low);
+  const Expr within = distance - period * unary(UnaryOp::floor, binary(BinaryOp::div, distance, period));
+  const Expr folded = binary(BinaryOp::min, within, period - within);
   return b.low + select(binary(BinaryOp::greater, b.range, f32(0)), folded, f32(0));
 }
 
@@ -68,17 +68,17 @@ Expr reflected(const Expr& x, const Borders& b) {
 constexpr double kFar = 0x1p30;
 
 /// The position along one dimension, in elements.
-Expr position_of(const GridParams& form, const Expr& n, const Dim& size) {
+Expr position_of(const GridParams& params, const Expr& n, const Dim& size) {
   const Expr length = cast(DType::f32, extent(size));
   Expr x =
-      form.align_corners ? (n + f32(1)) * f32(0.5) * (length - f32(1)) : ((n + f32(1)) * length - f32(1)) * f32(0.5);
-  if (form.mode == "nearest") x = unary(UnaryOp::round_even, x);
-  const Borders b = borders_of(form, size);
+      params.align_corners ? (n + f32(1)) * f32(0.5) * (length - f32(1)) : ((n + f32(1)) * length - f32(1)) * f32(0.5);
+  if (params.mode == "nearest") x = unary(UnaryOp::round_even, x);
+  const Borders b = borders_of(params, size);
   const Expr outside =
       binary(BinaryOp::logical_or, binary(BinaryOp::less, x, b.low), binary(BinaryOp::greater, x, b.low + b.range));
   const Expr clamped = binary(BinaryOp::max, binary(BinaryOp::min, x, length - f32(1)), f32(0));
-  if (form.moves_to_border()) return select(outside, clamped, x);
-  if (form.padding == "reflection") return select(outside, reflected(x, b), x);
+  if (params.moves_to_border()) return select(outside, clamped, x);
+  if (params.padding == "reflection") return select(outside, reflected(x, b), x);
   const Expr bounded = binary(BinaryOp::max, binary(BinaryOp::min, x, f32(kFar)), f32(-kFar));
   return select(unary(UnaryOp::is_nan, x), f32(-kFar), bounded);
 }
@@ -88,25 +88,27 @@ struct Tap {
   Expr at, inside, weight;
 };
 
-Tap tap_at(const GridParams& form, const Expr& i, const Dim& size, const Expr& weight) {
-  if (form.padding == "zeros") return {clamp_index(i, size), in_range(i, 0, size), weight};
-  if (form.padding == "border") return {clamp_index(i, size), nullptr, weight};
+Tap tap_at(const GridParams& params, const Expr& i, const Dim& size, const Expr& weight) {
+  if (params.padding == "zeros") return {clamp_index(i, size), in_range(i, 0, size), weight};
+  if (params.padding == "border") return {clamp_index(i, size), nullptr, weight};
   const Expr x = cast(DType::f32, i);
-  const Borders b = borders_of(form, size);
+  const Borders b = borders_of(params, size);
   const Expr outside =
       binary(BinaryOp::logical_or, binary(BinaryOp::less, x, b.low), binary(BinaryOp::greater, x, b.low + b.range));
   return {clamp_index(select(outside, cast(DType::i64, reflected(x, b)), i), size), nullptr, weight};
 }
 
-std::vector<Tap> taps_of(const GridParams& form, const Expr& x, const Dim& size) {
-  if (form.mode == "nearest") return {tap_at(form, cast(DType::i64, x), size, nullptr)};
-  const Expr floor = unary(UnaryOp::floor, x), t = x - floor, rest = f32(1) - t, first = cast(DType::i64, floor);
-  if (form.mode == "linear") return {tap_at(form, first, size, rest), tap_at(form, first + index(1), size, t)};
+std::vector<Tap> taps_of(const GridParams& params, const Expr& x, const Dim& size) {
+  if (params.mode == "nearest") return {tap_at(params, cast(DType::i64, x), size, nullptr)};
+  const Expr floor = unary(UnaryOp::floor, x), t = x - floor, complement = f32(1) - t, first = cast(DType::i64, floor);
+  if (params.mode == "linear")
+    return {tap_at(params, first, size, complement), tap_at(params, first + index(1), size, t)};
   constexpr double a = -0.75;
   const auto near = [&](const Expr& s) { return (f32(a + 2) * s - f32(a + 3)) * s * s + f32(1); };
   const auto far = [&](const Expr& s) { return ((f32(a) * s - f32(5 * a)) * s + f32(8 * a)) * s - f32(4 * a); };
-  return {tap_at(form, first - index(1), size, far(t + f32(1))), tap_at(form, first, size, near(t)),
-          tap_at(form, first + index(1), size, near(rest)), tap_at(form, first + index(2), size, far(rest + f32(1)))};
+  return {tap_at(params, first - index(1), size, far(t + f32(1))), tap_at(params, first, size, near(t)),
+          tap_at(params, first + index(1), size, near(complement)),
+          tap_at(params, first + index(2), size, far(complement + f32(1)))};
 }
 
 /// The weighted sum over the taps of dimensions `d` and up.
@@ -126,14 +128,14 @@ Expr sum_of(LowerContext& ctx, const std::vector<std::vector<Tap>>& taps, size_t
 }
 
 Expr lower_grid_sample(LowerContext& ctx, int output, const std::vector<Expr>& at) {
-  const GridParams form = grid_params(ctx.node());
+  const GridParams params = grid_params(ctx.node());
   const Shape& x = ctx.input_shape(0);
   std::vector<std::vector<Tap>> taps;
   for (size_t d = 2; d < x.size(); ++d) {
     Index where = {at[0]};
     where.insert(where.end(), at.begin() + 2, at.end());
     where.push_back(index(static_cast<int64_t>(x.size() - 1 - d)));
-    taps.push_back(taps_of(form, position_of(form, cast(DType::f32, ctx.input(1, where)), x[d]), x[d]));
+    taps.push_back(taps_of(params, position_of(params, cast(DType::f32, ctx.input(1, where)), x[d]), x[d]));
   }
   Index from = at;
   from.resize(x.size());
@@ -153,24 +155,25 @@ struct ReferenceTap {
   double weight;
 };
 
-std::vector<ReferenceTap> reference_taps(const GridParams& form, double n, int64_t size) {
-  const double low = form.align_corners ? 0 : -0.5,
-               high = form.align_corners ? static_cast<double>(size - 1) : static_cast<double>(size) - 0.5;
+std::vector<ReferenceTap> reference_taps(const GridParams& params, double n, int64_t size) {
+  const double low = params.align_corners ? 0 : -0.5,
+               high = params.align_corners ? static_cast<double>(size - 1) : static_cast<double>(size) - 0.5;
   double x = low + (n + 1) / 2 * (high - low);
   if (std::isnan(x)) x = -kFar;
-  if (form.mode == "nearest") x = std::nearbyint(x);
-  if ((x < low || x > high) && form.moves_to_border()) x = std::min(std::max(x, 0.0), static_cast<double>(size - 1));
-  if ((x < low || x > high) && form.padding == "reflection") x = reflect(x, low, high);
+  if (params.mode == "nearest") x = std::nearbyint(x);
+  if ((x < low || x > high) && params.moves_to_border()) x = std::min(std::max(x, 0.0), static_cast<double>(size - 1));
+  if ((x < low || x > high) && params.padding == "reflection") x = reflect(x, low, high);
   const double floor = std::floor(x), t = x - floor;
   const auto tap = [&](int64_t shift, double weight) -> ReferenceTap {
     int64_t i = static_cast<int64_t>(floor) + shift;
-    if (form.padding == "zeros" && (i < 0 || i >= size)) return {-1, 0};
+    if (params.padding == "zeros" && (i < 0 || i >= size)) return {-1, 0};
     const auto real = static_cast<double>(i);
-    if (form.padding == "reflection" && (real < low || real > high)) i = static_cast<int64_t>(reflect(real, low, high));
+    if (params.padding == "reflection" && (real < low || real > high))
+      i = static_cast<int64_t>(reflect(real, low, high));
     return {std::min(std::max<int64_t>(i, 0), size - 1), weight};
   };
-  if (form.mode == "nearest") return {tap(0, 1)};
-  if (form.mode == "linear") return {tap(0, 1 - t), tap(1, t)};
+  if (params.mode == "nearest") return {tap(0, 1)};
+  if (params.mode == "linear") return {tap(0, 1 - t), tap(1, t)};
   const auto keys = [](double s) {
     s = std::fabs(s);
     return s <= 1 ? 1.25 * s * s * s - 2.25 * s * s + 1 : -0.75 * (s * s * s - 5 * s * s + 8 * s - 4);
@@ -191,7 +194,7 @@ double reference_sum(const Tensor& x, const std::vector<std::vector<ReferenceTap
 }
 
 std::vector<Tensor> reference_grid_sample(ReferenceContext& ctx) {
-  const GridParams form = grid_params(ctx.node());
+  const GridParams params = grid_params(ctx.node());
   const Tensor &x = *ctx.input(0), &grid = *ctx.input(1);
   const size_t dims = x.shape().size() - 2;
   std::vector<int64_t> shape = {x.shape()[0], x.shape()[1]};
@@ -204,7 +207,7 @@ std::vector<Tensor> reference_grid_sample(ReferenceContext& ctx) {
     std::vector<std::vector<ReferenceTap>> taps;
     for (size_t d = 0; d < dims; ++d) {
       where.back() = static_cast<int64_t>(dims - 1 - d);
-      taps.push_back(reference_taps(form, grid.at_double(position(where, grid.shape())), x.shape()[d + 2]));
+      taps.push_back(reference_taps(params, grid.at_double(position(where, grid.shape())), x.shape()[d + 2]));
     }
     at.resize(x.shape().size());
     const bool empty = element_count({x.shape().begin() + 2, x.shape().end()}) == 0;

@@ -39,22 +39,22 @@ class BodyMemo {
     Known& known = (*current_)[&body];
     for (size_t i = 0; i < known.all.size(); ++i)
       if (std::equal(known.all[i].inputs.begin(), known.all[i].inputs.end(), types.begin(), types.end(), same_type)) {
-        known.asked = i;
+        known.latest = i;
         return known.all[i].outputs;
       }
     if (known.all.size() == kMostKept) known = {};
     std::vector<Value> outputs = infer_anew(body, types, outermost);
     known.all.push_back({types, outputs});
-    known.asked = known.inferred = known.all.size() - 1;
+    known.latest = known.inferred = known.all.size() - 1;
     return outputs;
   }
 
   /// Gives the subgraph the types of the last request.
   static void settle(Graph& body, Graph& outermost) {
     const auto known = current_->find(&body);
-    if (known == current_->end() || known->second.all.empty() || known->second.asked == known->second.inferred) return;
-    infer_anew(body, known->second.all[known->second.asked].inputs, outermost);
-    known->second.inferred = known->second.asked;
+    if (known == current_->end() || known->second.all.empty() || known->second.latest == known->second.inferred) return;
+    infer_anew(body, known->second.all[known->second.latest].inputs, outermost);
+    known->second.inferred = known->second.latest;
   }
 
  private:
@@ -64,7 +64,7 @@ class BodyMemo {
   };
   struct Known {
     std::vector<Types> all;
-    size_t asked = 0, inferred = 0;
+    size_t latest = 0, inferred = 0;
   };
   using Bodies = std::map<const Graph*, Known>;
 

@@ -38,7 +38,8 @@ void infer_interleave(InferContext& ctx) {
     if (ctx.dtype(i) != ctx.dtype(0) || ctx.rank(i) != ctx.rank(0))
       ctx.fail(concat("input ", i, " differs from input 0"));
   Shape shape = ctx.shape(0);
-  for (size_t k = 0; k < weave.axes.size(); ++k) {  // the phases along one axis that are first on all other axes
+  // The phases along axis k that come first on all other axes give the extent.
+  for (size_t k = 0; k < weave.axes.size(); ++k) {
     int64_t inner = 1;
     for (size_t other = k + 1; other < weave.axes.size(); ++other) inner *= weave.steps[other];
     Dim extent = 0;
@@ -76,7 +77,8 @@ Expr lower_interleave(LowerContext& ctx, int, const std::vector<Expr>& at) {
 std::vector<Tensor> reference_interleave(ReferenceContext& ctx) {
   const Interleaving weave = interleaving_of(ctx.node());
   std::vector<int64_t> shape = ctx.input(0)->shape();
-  for (size_t k = 0; k < weave.axes.size(); ++k) {  // the phases along one axis that are first on all other axes
+  // The phases along axis k that come first on all other axes give the extent.
+  for (size_t k = 0; k < weave.axes.size(); ++k) {
     int64_t inner = 1, extent = 0;
     for (size_t other = k + 1; other < weave.axes.size(); ++other) inner *= weave.steps[other];
     for (int64_t p = 0; p < weave.steps[k]; ++p)

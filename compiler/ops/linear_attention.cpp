@@ -10,7 +10,7 @@
 namespace gcg {
 namespace {
 
-using Form = LinearAttentionParams;
+using Params = LinearAttentionParams;
 
 /// The head size in an input of shape [B, T, heads * size].
 Dim head_size(InferContext& ctx, int i, int64_t heads) {
@@ -22,41 +22,42 @@ Dim head_size(InferContext& ctx, int i, int64_t heads) {
 }
 
 void infer_linear_attention(InferContext& ctx) {
-  const Form form(ctx.node());
-  const Dim key = head_size(ctx, Form::kQuery, form.query_heads), value = head_size(ctx, Form::kValue, form.heads);
-  ctx.require_equal(key, head_size(ctx, Form::kKey, form.heads), "sizes of the heads of query and key");
-  const Shape &query = ctx.shape(Form::kQuery), state = {query[0], form.heads, key, value};
-  if (form.decays && !(head_size(ctx, Form::kDecay, form.heads).is(1)))
-    ctx.require_equal(ctx.shape(Form::kDecay)[2], key * form.heads, "decay per head or per element of a key");
-  if (form.corrects && !ctx.shape(Form::kBeta).back().is(1)) {
-    head_size(ctx, Form::kBeta, form.heads);
-    ctx.require_equal(ctx.shape(Form::kBeta).back(), form.heads, "beta per head");
+  const Params params(ctx.node());
+  const Dim key = head_size(ctx, Params::kQuery, params.query_heads),
+            value = head_size(ctx, Params::kValue, params.heads);
+  ctx.require_equal(key, head_size(ctx, Params::kKey, params.heads), "sizes of the heads of query and key");
+  const Shape &query = ctx.shape(Params::kQuery), state = {query[0], params.heads, key, value};
+  if (params.decays && !(head_size(ctx, Params::kDecay, params.heads).is(1)))
+    ctx.require_equal(ctx.shape(Params::kDecay)[2], key * params.heads, "decay per head or per element of a key");
+  if (params.corrects && !ctx.shape(Params::kBeta).back().is(1)) {
+    head_size(ctx, Params::kBeta, params.heads);
+    ctx.require_equal(ctx.shape(Params::kBeta).back(), params.heads, "beta per head");
   }
-  DType state_dtype = ctx.dtype(Form::kQuery);
-  if (ctx.has_input(Form::kPast)) {
-    state_dtype = ctx.dtype(Form::kPast);
-    if (ctx.rank(Form::kPast) != 4) ctx.fail("past_state must have 4 dimensions");
+  DType state_dtype = ctx.dtype(Params::kQuery);
+  if (ctx.has_input(Params::kPast)) {
+    state_dtype = ctx.dtype(Params::kPast);
+    if (ctx.rank(Params::kPast) != 4) ctx.fail("past_state must have 4 dimensions");
     for (size_t d = 0; d < 4; ++d)
-      ctx.require_equal(ctx.shape(Form::kPast)[d], state[d], concat("past_state at dimension ", d));
+      ctx.require_equal(ctx.shape(Params::kPast)[d], state[d], concat("past_state at dimension ", d));
   }
-  ctx.set_output(0, ctx.dtype(Form::kQuery), {query[0], query[1], value * form.query_heads});
+  ctx.set_output(0, ctx.dtype(Params::kQuery), {query[0], query[1], value * params.query_heads});
   ctx.set_output(1, state_dtype, state);
 }
 
 std::vector<Tensor> reference_linear_attention(ReferenceContext& ctx) {
-  const Form form(ctx.node());
+  const Params params(ctx.node());
   const auto optional = [&](int i) { return i < ctx.input_count() ? ctx.input(i) : nullptr; };
-  const Tensor &q = *ctx.input(Form::kQuery), &k = *ctx.input(Form::kKey), &v = *ctx.input(Form::kValue);
-  const Tensor *past = optional(Form::kPast), *decay = optional(Form::kDecay), *beta = optional(Form::kBeta);
-  const int64_t batch = q.shape()[0], steps = q.shape()[1], keys = q.shape()[2] / form.query_heads,
-                values = v.shape()[2] / form.heads, shared = form.query_heads / form.heads;
-  const double scale = form.scale != 0 ? form.scale : 1 / std::sqrt(static_cast<double>(keys));
-  Tensor y(q.dtype(), {batch, steps, form.query_heads * values});
-  Tensor present(past != nullptr ? past->dtype() : q.dtype(), {batch, form.heads, keys, values});
+  const Tensor &q = *ctx.input(Params::kQuery), &k = *ctx.input(Params::kKey), &v = *ctx.input(Params::kValue);
+  const Tensor *past = optional(Params::kPast), *decay = optional(Params::kDecay), *beta = optional(Params::kBeta);
+  const int64_t batch = q.shape()[0], steps = q.shape()[1], keys = q.shape()[2] / params.query_heads,
+                values = v.shape()[2] / params.heads, shared = params.query_heads / params.heads;
+  const double scale = params.scale != 0 ? params.scale : 1 / std::sqrt(static_cast<double>(keys));
+  Tensor y(q.dtype(), {batch, steps, params.query_heads * values});
+  Tensor present(past != nullptr ? past->dtype() : q.dtype(), {batch, params.heads, keys, values});
   std::vector<double> state(static_cast<size_t>(keys * values));
   for (int64_t b = 0; b < batch; ++b)
-    for (int64_t h = 0; h < form.heads; ++h) {
-      const int64_t base = (b * form.heads + h) * keys * values;
+    for (int64_t h = 0; h < params.heads; ++h) {
+      const int64_t base = (b * params.heads + h) * keys * values;
       const auto s = [&](int64_t i, int64_t j) -> double& { return state[static_cast<size_t>(i * values + j)]; };
       for (int64_t i = 0; i < keys * values; ++i)
         state[static_cast<size_t>(i)] = past != nullptr ? past->at_double(base + i) : 0;
@@ -65,15 +66,15 @@ std::vector<Tensor> reference_linear_attention(ReferenceContext& ctx) {
         const auto at = [&](const Tensor& x, int64_t head, int64_t of, int64_t i) {  // from [B, T, heads * size]
           return x.at_double(row * x.shape()[2] + (x.shape()[2] == 1 ? 0 : head * of + i));
         };
-        if (form.decays)
+        if (params.decays)
           for (int64_t i = 0; i < keys; ++i) {
-            const bool per_head = decay->shape()[2] == form.heads;
+            const bool per_head = decay->shape()[2] == params.heads;
             const double factor = std::exp(per_head ? at(*decay, h, 1, 0) : at(*decay, h, keys, i));
             for (int64_t j = 0; j < values; ++j) s(i, j) *= factor;
           }
         for (int64_t j = 0; j < values; ++j) {
           double value = at(v, h, values, j);
-          if (form.corrects) {
+          if (params.corrects) {
             for (int64_t i = 0; i < keys; ++i) value -= s(i, j) * at(k, h, keys, i);
             value *= at(*beta, h, 1, 0);
           }
@@ -83,7 +84,7 @@ std::vector<Tensor> reference_linear_attention(ReferenceContext& ctx) {
           for (int64_t j = 0; j < values; ++j) {
             double sum = 0;
             for (int64_t i = 0; i < keys; ++i) sum += at(q, head, keys, i) * s(i, j);
-            y.set_double((row * form.query_heads + head) * values + j, scale * sum);
+            y.set_double((row * params.query_heads + head) * values + j, scale * sum);
           }
       }
       for (int64_t i = 0; i < keys * values; ++i) present.set_double(base + i, state[static_cast<size_t>(i)]);
@@ -108,10 +109,10 @@ LinearAttentionParams::LinearAttentionParams(const Node& node)
   if (query_heads < 1 || heads < 1 || query_heads % heads != 0)
     fail_node(node,
               concat("q_num_heads is ", query_heads, ", it must be a multiple of kv_num_heads, which is ", heads));
-  const auto given = [&](size_t i) { return i < node.inputs.size() && node.inputs[i].valid(); };
-  if (given(kDecay) != decays)
+  const auto is_present = [&](size_t i) { return i < node.inputs.size() && node.inputs[i].valid(); };
+  if (is_present(kDecay) != decays)
     fail_node(node, concat("update_rule '", rule, decays ? "' needs" : "' forbids", " decay (input 4)"));
-  if (given(kBeta) != corrects)
+  if (is_present(kBeta) != corrects)
     fail_node(node, concat("update_rule '", rule, corrects ? "' needs" : "' forbids", " beta (input 5)"));
 }
 

@@ -93,8 +93,8 @@ void upgrade_cross_entropy(UpgradeContext& ctx) {
   log_softmax.attributes = {{"axis", int64_t{1}}};
   Value own;
   own.name = ctx.graph.unique_name(ctx.node.name + ".log_prob");
-  const bool asked = ctx.node.outputs.size() > 1 && ctx.node.outputs[1].valid();
-  log_softmax.outputs = {asked ? ctx.node.outputs[1] : ctx.graph.add_value(std::move(own))};
+  const bool has_log_prob = ctx.node.outputs.size() > 1 && ctx.node.outputs[1].valid();
+  log_softmax.outputs = {has_log_prob ? ctx.node.outputs[1] : ctx.graph.add_value(std::move(own))};
   ctx.node.inputs[0] = log_softmax.outputs[0];
   ctx.node.outputs.resize(1);
   ctx.node.op = &op_NegativeLogLikelihoodLoss;

@@ -94,10 +94,10 @@ GemmParams gemm_params(const Node& node) {
 /// y[m, n] = alpha * op(a) op(b) + beta * c, c broadcast to [m, n].
 void infer_gemm(InferContext& ctx) {
   if (ctx.rank(0) != 2 || ctx.rank(1) != 2) ctx.fail("A and B must be matrices");
-  const GemmParams form = gemm_params(ctx.node());
+  const GemmParams params = gemm_params(ctx.node());
   const Shape &a = ctx.shape(0), &b = ctx.shape(1);
-  ctx.require_equal(a[form.transpose_a ? 0 : 1], b[form.transpose_b ? 1 : 0], "the inner extents");
-  const Shape result = {a[form.transpose_a ? 1 : 0], b[form.transpose_b ? 0 : 1]};
+  ctx.require_equal(a[params.transpose_a ? 0 : 1], b[params.transpose_b ? 1 : 0], "the inner extents");
+  const Shape result = {a[params.transpose_a ? 1 : 0], b[params.transpose_b ? 0 : 1]};
   if (ctx.has_input(2)) {
     const Shape& c = ctx.shape(2);
     if (c.size() > 2) ctx.fail("C must have at most two dimensions");
@@ -116,24 +116,24 @@ Expr scaled(double factor, const Expr& x) {
 }
 
 Expr lower_gemm(LowerContext& ctx, int, const std::vector<Expr>& at) {
-  const GemmParams form = gemm_params(ctx.node());
-  const Axis axis = ctx.fresh_axis(ctx.input_shape(0)[form.transpose_a ? 0 : 1]);
+  const GemmParams params = gemm_params(ctx.node());
+  const Axis axis = ctx.fresh_axis(ctx.input_shape(0)[params.transpose_a ? 0 : 1]);
   const Expr k = axis_ref(axis);
-  const Expr a = arithmetic_input(ctx, 0, form.transpose_a ? std::vector{k, at[0]} : std::vector{at[0], k});
-  const Expr b = arithmetic_input(ctx, 1, form.transpose_b ? std::vector{at[1], k} : std::vector{k, at[1]});
-  Expr y = scaled(form.alpha, reduce(ReduceOp::sum, {axis}, a * b));
-  if (ctx.has_input(2) && form.beta != 0) {
-    y = y + scaled(form.beta, arithmetic_input(ctx, 2, broadcast_index(ctx.input_shape(2), at)));
+  const Expr a = arithmetic_input(ctx, 0, params.transpose_a ? std::vector{k, at[0]} : std::vector{at[0], k});
+  const Expr b = arithmetic_input(ctx, 1, params.transpose_b ? std::vector{at[1], k} : std::vector{k, at[1]});
+  Expr y = scaled(params.alpha, reduce(ReduceOp::sum, {axis}, a * b));
+  if (ctx.has_input(2) && params.beta != 0) {
+    y = y + scaled(params.beta, arithmetic_input(ctx, 2, broadcast_index(ctx.input_shape(2), at)));
   }
   return as_output(ctx, 0, y);
 }
 
 std::vector<Tensor> reference_gemm(ReferenceContext& ctx) {
-  const GemmParams form = gemm_params(ctx.node());
+  const GemmParams params = gemm_params(ctx.node());
   const Tensor &a = *ctx.input(0), &b = *ctx.input(1);
-  const Tensor* c = ctx.input_count() > 2 && form.beta != 0 ? ctx.input(2) : nullptr;
-  const int64_t m = a.shape()[form.transpose_a ? 1 : 0], k = a.shape()[form.transpose_a ? 0 : 1];
-  const int64_t n = b.shape()[form.transpose_b ? 0 : 1];
+  const Tensor* c = ctx.input_count() > 2 && params.beta != 0 ? ctx.input(2) : nullptr;
+  const int64_t m = a.shape()[params.transpose_a ? 1 : 0], k = a.shape()[params.transpose_a ? 0 : 1];
+  const int64_t n = b.shape()[params.transpose_b ? 0 : 1];
   Tensor y(a.dtype(), {m, n});
   const std::vector<int64_t> c_at = c ? broadcast_offsets(c->shape(), y.shape()) : std::vector<int64_t>{};
   with_number_type(a.dtype(), [&]<class T>() {
@@ -144,12 +144,12 @@ std::vector<Tensor> reference_gemm(ReferenceContext& ctx) {
       for (int64_t j = 0; j < n; ++j) {
         T sum{};
         for (int64_t x = 0; x < k; ++x) {
-          const T left = get<T>(a, form.transpose_a ? x * m + i : i * k + x);
-          const T right = get<T>(b, form.transpose_b ? j * k + x : x * n + j);
+          const T left = get<T>(a, params.transpose_a ? x * m + i : i * k + x);
+          const T right = get<T>(b, params.transpose_b ? j * k + x : x * n + j);
           sum = wrapping_add(sum, wrapping_mul(left, right));
         }
-        sum = scale(form.alpha, sum);
-        if (c) sum = wrapping_add(sum, scale(form.beta, get<T>(*c, c_at[static_cast<size_t>(i * n + j)])));
+        sum = scale(params.alpha, sum);
+        if (c) sum = wrapping_add(sum, scale(params.beta, get<T>(*c, c_at[static_cast<size_t>(i * n + j)])));
         put<T>(y, i * n + j, sum);
       }
     }

@@ -13,20 +13,21 @@ enum : int { kX, kIndices, kOutputShape };
 
 void infer_max_unpool(InferContext& ctx) {
   const Shape& x = ctx.shape(kX);
-  const UnpoolParams form(ctx.node(), x.size());
+  const UnpoolParams params(ctx.node(), x.size());
   if (ctx.shape(kIndices).size() != x.size()) ctx.fail("X and the indices must have the same shape");
   for (size_t d = 0; d < x.size(); ++d) ctx.require_equal(ctx.shape(kIndices)[d], x[d], "extents of X and the indices");
   Shape y = {x[0], x[1]};
-  for (size_t d = 2; d < x.size(); ++d) y.push_back(x[d] * form.strides[d - 2] + form.added(d - 2));
+  for (size_t d = 2; d < x.size(); ++d) y.push_back(x[d] * params.strides[d - 2] + params.added(d - 2));
   if (ctx.has_input(kOutputShape)) {
     if (ctx.rank(kOutputShape) != 1) ctx.fail("output_shape must be a vector");
     ctx.require_equal(ctx.shape(kOutputShape)[0], static_cast<int64_t>(x.size()), "elements of output_shape");
-    const auto wanted = ctx.contents(kOutputShape);
+    const auto requested_shape = ctx.contents(kOutputShape);
     for (size_t d = 0; d < x.size(); ++d) {
-      const auto missing = wanted ? ((*wanted)[d] - y[d]).upper_bound() : std::nullopt;
+      const auto missing = requested_shape ? ((*requested_shape)[d] - y[d]).upper_bound() : std::nullopt;
       if (missing && *missing < 0)
-        ctx.fail(concat("output_shape is ", (*wanted)[d].str(), " at dimension ", d, ", the least is ", y[d].str()));
-      y[d] = wanted ? (*wanted)[d] : ctx.fresh_symbol("unpooled");
+        ctx.fail(concat("output_shape is ", (*requested_shape)[d].str(), " at dimension ", d, ", the least is ",
+                        y[d].str()));
+      y[d] = requested_shape ? (*requested_shape)[d] : ctx.fresh_symbol("unpooled");
     }
   }
   ctx.set_output(0, ctx.dtype(kX), std::move(y));
@@ -34,9 +35,9 @@ void infer_max_unpool(InferContext& ctx) {
 
 std::vector<Tensor> reference_max_unpool(ReferenceContext& ctx) {
   const Tensor &x = *ctx.input(kX), &indices = *ctx.input(kIndices);
-  const UnpoolParams form(ctx.node(), x.shape().size());
+  const UnpoolParams params(ctx.node(), x.shape().size());
   std::vector<int64_t> shape = x.shape();
-  for (size_t d = 2; d < shape.size(); ++d) shape[d] = shape[d] * form.strides[d - 2] + form.added(d - 2);
+  for (size_t d = 2; d < shape.size(); ++d) shape[d] = shape[d] * params.strides[d - 2] + params.added(d - 2);
   Tensor y(x.dtype(), ctx.input_count() > kOutputShape ? ctx.input(kOutputShape)->to_ints() : shape);
   const std::vector<int64_t> strides = row_major_strides(shape);
   for (int64_t i = 0; i < x.elements(); ++i) {

@@ -24,7 +24,7 @@ double before(double value, bool single) {
 /// Rewrites the node at `id`, with any comparison, as a node with `<=`. Adds nodes if one is not enough.
 class Comparison {
  public:
-  Comparison(TreeEnsembleParams& form, bool single) : form_(form), single_(single) {}
+  Comparison(TreeEnsembleParams& params, bool single) : params_(params), single_(single) {}
 
   void set(int64_t id, Mode mode, double split, int64_t yes, int64_t no, bool nan_yes) {
     if (mode == Mode::lt || mode == Mode::gte) split = before(split, single_);
@@ -36,7 +36,7 @@ class Comparison {
   /// Tests whether x is a member of the set.
   void set_member(int64_t id, const std::vector<double>& members, int64_t yes, int64_t no, bool nan_yes) {
     for (size_t i = 0; i + 1 < members.size(); ++i) {
-      const int64_t next = add(form_.nodes[static_cast<size_t>(id)].feature);
+      const int64_t next = add(params_.nodes[static_cast<size_t>(id)].feature);
       equal(id, members[i], yes, next, false);
       id = next;
     }
@@ -46,21 +46,21 @@ class Comparison {
 
  private:
   int64_t add(int64_t feature) {
-    form_.nodes.emplace_back().feature = feature;
-    return static_cast<int64_t>(form_.nodes.size()) - 1;
+    params_.nodes.emplace_back().feature = feature;
+    return static_cast<int64_t>(params_.nodes.size()) - 1;
   }
   void put(int64_t id, double split, int64_t left, int64_t right, bool nan_left) {
-    TreeNode& node = form_.nodes[static_cast<size_t>(id)];
+    TreeNode& node = params_.nodes[static_cast<size_t>(id)];
     node.split = split, node.left = left, node.right = right, node.nan_left = nan_left;
   }
   /// Tests x == value: first x <= value, then x > the largest number below it.
   void equal(int64_t id, double value, int64_t yes, int64_t no, bool nan_yes) {
-    const int64_t second = add(form_.nodes[static_cast<size_t>(id)].feature);
+    const int64_t second = add(params_.nodes[static_cast<size_t>(id)].feature);
     put(id, value, second, no, nan_yes);
     put(second, before(value, single_), no, yes, false);
   }
 
-  TreeEnsembleParams& form_;
+  TreeEnsembleParams& params_;
   bool single_;
 };
 
@@ -83,20 +83,20 @@ bool compares_singles(Expansion& x) { return feature_type(x, 0) == DType::f32; }
 
 /// Checks that every path ends and that every branch leads to an existing node. If branches meet again, the nodes below
 /// are copied.
-void check_trees(Expansion& x, const TreeEnsembleParams& form) {
+void check_trees(Expansion& x, const TreeEnsembleParams& params) {
   constexpr int64_t kMostNodes = 1 << 22;
   int64_t visits = 0;
-  std::vector<int64_t> stack(form.roots);
+  std::vector<int64_t> stack(params.roots);
   const int64_t features =
       x.shape(0).back().is_constant() ? x.shape(0).back().constant() : std::numeric_limits<int32_t>::max() / 4;
   while (!stack.empty()) {
     const int64_t id = stack.back();
     stack.pop_back();
-    if (id < 0 || id >= static_cast<int64_t>(form.nodes.size()))
+    if (id < 0 || id >= static_cast<int64_t>(params.nodes.size()))
       x.fail(concat("a branch leads to node ", id, ", which does not exist"));
     if (++visits > kMostNodes)
       x.fail(concat("its trees have more than ", kMostNodes, " nodes, or a branch leads back up"));
-    const TreeNode& node = form.nodes[static_cast<size_t>(id)];
+    const TreeNode& node = params.nodes[static_cast<size_t>(id)];
     if (node.leaf) continue;
     if (node.feature < 0 || node.feature >= features)
       x.fail(concat("node ", id, " asks for feature ", node.feature, " of ", features));
@@ -115,25 +115,25 @@ TreeEnsembleParams read_old_ensemble(Expansion& x, const std::string& votes, int
              nan = node.ints_attribute("nodes_missing_value_tracks_true");
   const std::vector<std::string> modes = node.strings_attribute("nodes_modes");
   const std::vector<double> splits = doubles_attribute(x, "nodes_values");
-  TreeEnsembleParams form;
-  form.targets = targets;
-  form.nodes.resize(trees.size());
+  TreeEnsembleParams params;
+  params.targets = targets;
+  params.nodes.resize(trees.size());
   std::map<std::pair<int64_t, int64_t>, int64_t> place;
   std::set<int64_t> known;  // numbers of the trees; the first node of each tree is its root
   for (size_t i = 0; i < trees.size(); ++i) {
     if (!place.emplace(std::pair(trees[i], at(x, ids, i, "nodes_nodeids")), static_cast<int64_t>(i)).second)
       x.fail(concat("node ", ids[i], " of tree ", trees[i], " is listed twice"));
-    if (known.insert(trees[i]).second) form.roots.push_back(static_cast<int64_t>(i));
+    if (known.insert(trees[i]).second) params.roots.push_back(static_cast<int64_t>(i));
   }
   const auto find = [&](int64_t tree, int64_t id) {
     const auto found = place.find({tree, id});
     if (found == place.end()) x.fail(concat("tree ", tree, " has no node ", id));
     return found->second;
   };
-  Comparison comparison(form, compares_singles(x));
+  Comparison comparison(params, compares_singles(x));
   for (size_t i = 0; i < trees.size(); ++i) {
     const Mode mode = mode_of(x, at(x, modes, i, "nodes_modes"));
-    TreeNode& to = form.nodes[i];
+    TreeNode& to = params.nodes[i];
     to.leaf = mode == Mode::leaf;
     if (to.leaf) continue;
     to.feature = at(x, features, i, "nodes_featureids");
@@ -148,13 +148,13 @@ TreeEnsembleParams read_old_ensemble(Expansion& x, const std::string& votes, int
     if (vote_targets[i] < 0 || vote_targets[i] >= targets)
       x.fail(concat("a leaf votes for target ", vote_targets[i], " of ", targets));
     const int64_t leaf = find(at(x, vote_trees, i, votes + "_treeids"), at(x, vote_nodes, i, votes + "_nodeids"));
-    auto& leaf_votes = form.nodes[static_cast<size_t>(leaf)].votes;
+    auto& leaf_votes = params.nodes[static_cast<size_t>(leaf)].votes;
     // skl2onnx writes one weight per class if leaf indices are wanted; onnxruntime takes the first weight.
     if (targets == 1 && !leaf_votes.empty()) continue;
     leaf_votes.emplace_back(vote_targets[i], at(x, weights, i, votes + "_weights"));
   }
-  check_trees(x, form);
-  return form;
+  check_trees(x, params);
+  return params;
 }
 
 TreeEnsembleParams read_ensemble(Expansion& x) {
@@ -170,25 +170,25 @@ TreeEnsembleParams read_ensemble(Expansion& x) {
   if (!modes || !splits || !weights || modes->elements() < count || splits->elements() < count ||
       weights->elements() < static_cast<int64_t>(targets.size()))
     x.fail("nodes_modes, nodes_splits and leaf_weights must have an element for each node and leaf");
-  TreeEnsembleParams form;
-  form.targets = node.int_attribute("n_targets", 1);
-  form.roots = node.ints_attribute("tree_roots");
-  form.nodes.resize(features.size() + targets.size());
+  TreeEnsembleParams params;
+  params.targets = node.int_attribute("n_targets", 1);
+  params.roots = node.ints_attribute("tree_roots");
+  params.nodes.resize(features.size() + targets.size());
   for (size_t i = 0; i < targets.size(); ++i) {
-    TreeNode& leaf = form.nodes[features.size() + i];
-    if (targets[i] < 0 || targets[i] >= form.targets)
-      x.fail(concat("a leaf votes for target ", targets[i], " of ", form.targets));
+    TreeNode& leaf = params.nodes[features.size() + i];
+    if (targets[i] < 0 || targets[i] >= params.targets)
+      x.fail(concat("a leaf votes for target ", targets[i], " of ", params.targets));
     leaf.leaf = true;
     leaf.votes = {{targets[i], weights->at_double(static_cast<int64_t>(i))}};
   }
-  Comparison comparison(form, compares_singles(x));
+  Comparison comparison(params, compares_singles(x));
   int64_t member = 0;
   for (size_t i = 0; i < features.size(); ++i) {
     const int64_t on_yes =
         at(x, yes, i, "nodes_truenodeids") + (at(x, yes_leaf, i, "nodes_trueleafs") != 0 ? count : 0);
     const int64_t on_no = at(x, no, i, "nodes_falsenodeids") + (at(x, no_leaf, i, "nodes_falseleafs") != 0 ? count : 0);
     const auto id = static_cast<int64_t>(i);
-    form.nodes[i].feature = features[i];
+    params.nodes[i].feature = features[i];
     const bool nan_yes = i < nan.size() && nan[i] != 0;
     const auto mode = static_cast<Mode>(modes->at_int(id));
     if (mode > Mode::member) x.fail(concat("a node's mode is ", modes->at_int(id), ", which is not known"));
@@ -202,8 +202,8 @@ TreeEnsembleParams read_ensemble(Expansion& x) {
     ++member;  // a NaN separates two sets
     comparison.set_member(id, set, on_yes, on_no, nan_yes);
   }
-  check_trees(x, form);
-  return form;
+  check_trees(x, params);
+  return params;
 }
 
 }  // namespace gcg

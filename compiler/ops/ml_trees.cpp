@@ -16,11 +16,11 @@ struct TreeTables {
   std::vector<double> splits;
   bool nan_left = false;
 
-  explicit TreeTables(const TreeEnsembleParams& form) {
-    for (const int64_t root : form.roots) {
+  explicit TreeTables(const TreeEnsembleParams& params) {
+    for (const int64_t root : params.roots) {
       roots.push_back(static_cast<int32_t>(order.size()));
       order.push_back(root);
-      while (words.size() < order.size()) add(form.nodes[static_cast<size_t>(order[words.size()])]);
+      while (words.size() < order.size()) add(params.nodes[static_cast<size_t>(order[words.size()])]);
     }
   }
 
@@ -55,12 +55,12 @@ ValueId leaves(Expansion& x, const TreeTables& tables) {
 }
 
 /// By tree, the one target that all its leaves vote for. Empty if the leaves of some tree vote for several targets.
-std::vector<int64_t> target_of_trees(const TreeEnsembleParams& form) {
+std::vector<int64_t> target_of_trees(const TreeEnsembleParams& params) {
   std::vector<int64_t> targets;
-  for (const int64_t root : form.roots) {
+  for (const int64_t root : params.roots) {
     int64_t target = -1;
     for (std::vector<int64_t> stack = {root}; !stack.empty();) {
-      const TreeNode& node = form.nodes[static_cast<size_t>(stack.back())];
+      const TreeNode& node = params.nodes[static_cast<size_t>(stack.back())];
       stack.pop_back();
       if (!node.leaf) stack.insert(stack.end(), {node.left, node.right});
       for (const auto& [voted, weight] : node.votes) {
@@ -92,30 +92,30 @@ ValueId sum_by_target(Expansion& x, DType dtype, ValueId votes, const std::vecto
 
 }  // namespace
 
-ValueId tree_scores(Expansion& x, const TreeEnsembleParams& form, const std::string& aggregate) {
-  if (form.roots.empty()) x.fail("it has no trees");
-  const TreeTables tables(form);
+ValueId tree_scores(Expansion& x, const TreeEnsembleParams& params, const std::string& aggregate) {
+  if (params.roots.empty()) x.fail("it has no trees");
+  const TreeTables tables(params);
   const DType dtype = feature_type(x, 0);
   const bool sum = aggregate == "SUM" || aggregate == "AVERAGE";
-  const auto count = static_cast<int64_t>(tables.words.size()), trees = static_cast<int64_t>(form.roots.size());
-  const std::vector<int64_t> targets = sum || form.targets == 1 ? target_of_trees(form) : std::vector<int64_t>();
-  const int64_t columns = targets.empty() ? form.targets : 1;
+  const auto count = static_cast<int64_t>(tables.words.size()), trees = static_cast<int64_t>(params.roots.size());
+  const std::vector<int64_t> targets = sum || params.targets == 1 ? target_of_trees(params) : std::vector<int64_t>();
+  const int64_t columns = targets.empty() ? params.targets : 1;
   std::vector<double> weights(static_cast<size_t>(count * columns));
   for (int64_t i = 0; i < count; ++i)
-    for (const auto& [target, weight] : form.nodes[static_cast<size_t>(tables.order[static_cast<size_t>(i)])].votes)
+    for (const auto& [target, weight] : params.nodes[static_cast<size_t>(tables.order[static_cast<size_t>(i)])].votes)
       weights[static_cast<size_t>(i * columns + (columns == 1 ? 0 : target))] += weight;
   const ValueId place = leaves(x, tables);
   ValueId y;
   if (columns == 1) {
     const ValueId votes = x.node("Gather", {table(x, dtype, weights, {count}), place});
     if (sum)
-      y = sum_by_target(x, dtype, votes, targets, form.targets);
+      y = sum_by_target(x, dtype, votes, targets, params.targets);
     else
       y = x.node(aggregate == "MIN" ? "ReduceMin" : "ReduceMax", {votes, x.ints({1})});
   } else {
     const std::map<std::string, Attribute> flat = {{"keepdims", int64_t{0}}};
     const ValueId votes = x.node("Gather", {table(x, dtype, weights, {count, columns}), place});
-    y = sum ? sum_of_trees(x, dtype, form.roots.size(), votes, flat)
+    y = sum ? sum_of_trees(x, dtype, params.roots.size(), votes, flat)
             : x.node(aggregate == "MIN" ? "ReduceMin" : "ReduceMax", {votes, x.ints({1})}, flat);
   }
   return aggregate == "AVERAGE" ? x.multiply(y, x.scalar(dtype, 1.0 / static_cast<double>(trees))) : y;
@@ -148,15 +148,15 @@ Results expand_ensemble(Expansion& x) {
 }
 
 /// All leaves vote for one of two classes. If every vote is positive, the sum is the probability of the second class.
-Results two_classes(Expansion& x, const ClassLabels& labels, TreeEnsembleParams form) {
+Results two_classes(Expansion& x, const ClassLabels& labels, TreeEnsembleParams params) {
   bool positive = true;
-  for (TreeNode& node : form.nodes)
+  for (TreeNode& node : params.nodes)
     for (auto& [target, weight] : node.votes) {
       positive &= weight >= 0;
       target = 0;
     }
-  form.targets = 1;
-  ValueId s = tree_scores(x, form, "SUM");
+  params.targets = 1;
+  ValueId s = tree_scores(x, params, "SUM");
   const std::vector<double> base = doubles_attribute(x, "base_values");
   if (!base.empty()) s = x.add(s, x.scalar(feature_type(x, 0), base.back()));
   s = x.cast(s, DType::f32);
@@ -174,11 +174,11 @@ Results two_classes(Expansion& x, const ClassLabels& labels, TreeEnsembleParams 
 
 Results expand_classifier(Expansion& x) {
   const ClassLabels labels(x, "classlabels_int64s");
-  TreeEnsembleParams form = read_old_ensemble(x, "class", labels.count());
+  TreeEnsembleParams params = read_old_ensemble(x, "class", labels.count());
   const std::vector<int64_t> voted = x.node().ints_attribute("class_ids");
   const bool one = std::adjacent_find(voted.begin(), voted.end(), std::not_equal_to<>()) == voted.end();
-  if (labels.count() == 2 && one) return two_classes(x, labels, std::move(form));
-  const ValueId scores = x.cast(with_base(x, tree_scores(x, form, "SUM"), labels.count()), DType::f32);
+  if (labels.count() == 2 && one) return two_classes(x, labels, std::move(params));
+  const ValueId scores = x.cast(with_base(x, tree_scores(x, params, "SUM"), labels.count()), DType::f32);
   return {labels.of(best_class(x, scores)), transformed(x, scores, post_transform(x))};
 }
 

@@ -28,6 +28,6 @@ TreeEnsembleParams read_old_ensemble(Expansion& x, const std::string& votes, int
 TreeEnsembleParams read_ensemble(Expansion& x);
 
 /// Combines, per row and target, the votes of the reached leaves by "SUM", "AVERAGE", "MIN" or "MAX": [N, targets].
-ValueId tree_scores(Expansion& x, const TreeEnsembleParams& form, const std::string& aggregate);
+ValueId tree_scores(Expansion& x, const TreeEnsembleParams& params, const std::string& aggregate);
 
 }  // namespace gcg

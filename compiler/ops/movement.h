@@ -18,7 +18,14 @@ inline constexpr const char* kMostSliced = "gart.most";
 /// they are not constant.
 std::vector<int64_t> axes_or_leading(const InferContext& ctx, int i, size_t count, int64_t rank);
 
+/// An index from input 1 into `size` elements: negative ones count from the end. Constant indices are checked here, so
+/// kernels need no check for valid ones.
+Expr element_index(LowerContext& ctx, const Expr& i, const Dim& size);
+
 // ---- reference
+
+/// The index for the reference: wrapped, or a failure that names the index.
+int64_t checked_element(const ReferenceContext& ctx, int64_t i, int64_t extent);
 
 /// Row-major position of `at` in `shape`.
 int64_t position(const std::vector<int64_t>& at, const std::vector<int64_t>& shape);

@@ -49,9 +49,9 @@ struct Box {
 std::vector<Tensor> reference_nms(ReferenceContext& ctx) {
   const Tensor &boxes = *ctx.input(kNmsBoxes), &scores = *ctx.input(kNmsScores);
   const auto optional = [&](int i) { return i < ctx.input_count() ? ctx.input(i) : nullptr; };
-  const Tensor *overlap = optional(kNmsOverlap), *score = optional(kNmsScore), *given = optional(kNmsMost);
+  const Tensor *overlap = optional(kNmsOverlap), *score = optional(kNmsScore), *most_input = optional(kNmsMost);
   const int64_t batches = scores.shape()[0], classes = scores.shape()[1], count = scores.shape()[2];
-  const int64_t most = given != nullptr ? given->at_int(0) : 0;
+  const int64_t most = most_input != nullptr ? most_input->at_int(0) : 0;
   const auto limit = overlap != nullptr ? static_cast<float>(overlap->at_double(0)) : 0.0F;
   const bool centred = ctx.node().int_attribute("center_point_box", 0) != 0;
   std::vector<std::array<int64_t, 3>> rows;
@@ -61,13 +61,14 @@ std::vector<Tensor> reference_nms(ReferenceContext& ctx) {
       std::vector<int64_t> order(static_cast<size_t>(count));
       std::iota(order.begin(), order.end(), 0);
       std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return score_of(i) > score_of(j); });
-      std::vector<Box> kept;
+      std::vector<Box> selected;
       for (int64_t i : order) {
-        if (static_cast<int64_t>(kept.size()) >= most) break;
+        if (static_cast<int64_t>(selected.size()) >= most) break;
         if (score != nullptr && !(score_of(i) > score->at_double(0))) continue;
         const Box box(boxes, b * count + i, centred);
-        if (std::any_of(kept.begin(), kept.end(), [&](const Box& k) { return k.overlaps(box, limit); })) continue;
-        kept.push_back(box);
+        if (std::any_of(selected.begin(), selected.end(), [&](const Box& k) { return k.overlaps(box, limit); }))
+          continue;
+        selected.push_back(box);
         rows.push_back({b, c, i});
       }
     }

@@ -91,16 +91,16 @@ std::vector<Tensor> reference_row_norm(ReferenceContext& ctx, bool centred) {
   const std::vector<int64_t> scale_at = broadcast_offsets(scale.shape(), x.shape());
   const std::vector<int64_t> bias_at = bias ? broadcast_offsets(bias->shape(), x.shape()) : std::vector<int64_t>{};
   const auto count = static_cast<double>(offsets.swept.size());
-  for (size_t r = 0; r < offsets.kept.size(); ++r) {
+  for (size_t r = 0; r < offsets.outer.size(); ++r) {
     double mean = 0, variance = 0;
-    for (int64_t i : offsets.swept) mean += centred ? x.at_double(offsets.kept[r] + i) : 0;
+    for (int64_t i : offsets.swept) mean += centred ? x.at_double(offsets.outer[r] + i) : 0;
     mean /= count;
-    for (int64_t i : offsets.swept) variance += std::pow(x.at_double(offsets.kept[r] + i) - mean, 2);
+    for (int64_t i : offsets.swept) variance += std::pow(x.at_double(offsets.outer[r] + i) - mean, 2);
     const double inverse = 1 / std::sqrt(variance / count + epsilon);
     means.set_double(static_cast<int64_t>(r), mean);
     inverses.set_double(static_cast<int64_t>(r), inverse);
     for (int64_t i : offsets.swept) {
-      const int64_t at = offsets.kept[r] + i;
+      const int64_t at = offsets.outer[r] + i;
       const double weight = scale.at_double(scale_at[static_cast<size_t>(at)]);
       const double shift = bias ? bias->at_double(bias_at[static_cast<size_t>(at)]) : 0;
       y.set_double(at, (x.at_double(at) - mean) * inverse * weight + shift);
@@ -149,7 +149,7 @@ std::vector<Tensor> reference_lp_norm(ReferenceContext& ctx) {
   Tensor y(x.dtype(), x.shape());
   const SplitOffsets offsets = split_offsets(x.shape(), lp_axes(ctx.node(), x.rank()));
   const bool squares = ctx.node().int_attribute("p", 2) == 2;
-  for (int64_t start : offsets.kept) {
+  for (int64_t start : offsets.outer) {
     double norm = 0;
     for (int64_t i : offsets.swept)
       norm += squares ? std::pow(x.at_double(start + i), 2) : std::abs(x.at_double(start + i));
@@ -187,7 +187,7 @@ std::vector<Tensor> reference_mvn(ReferenceContext& ctx) {
   Tensor y(x.dtype(), x.shape());
   const SplitOffsets offsets = split_offsets(x.shape(), mvn_axes(ctx.node(), x.rank()));
   const auto count = static_cast<double>(offsets.swept.size());
-  for (int64_t start : offsets.kept) {
+  for (int64_t start : offsets.outer) {
     double mean = 0, variance = 0;
     for (int64_t i : offsets.swept) mean += x.at_double(start + i);
     mean /= count;

@@ -54,10 +54,10 @@ Expr mean_over(const std::vector<Axis>& axes, const Expr& body);
 /// Row-major strides in elements.
 std::vector<int64_t> row_major_strides(const std::vector<int64_t>& shape);
 int64_t element_count(const std::vector<int64_t>& shape);
-/// Element offsets of a tensor, split into kept and swept dimensions. Every element is at kept[i] + swept[j] for
+/// Element offsets of a tensor, split into outer and swept dimensions. Every element is at outer[i] + swept[j] for
 /// exactly one (i, j). Both lists are in row-major order of their dimensions.
 struct SplitOffsets {
-  std::vector<int64_t> kept, swept;
+  std::vector<int64_t> outer, swept;
 };
 SplitOffsets split_offsets(const std::vector<int64_t>& shape, const std::vector<bool>& swept);
 /// For each element of `output` (row-major): the offset of the element of `input` that broadcasts to it (aligned

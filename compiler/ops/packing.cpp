@@ -1,10 +1,13 @@
-// gart.PackMatMul, gart.PackedMatMul, gart.PackConv: constants in the order in which kernels read them.
+// gart.PackMatMul, gart.PackedMatMul, gart.PackedRows, gart.PackConv: constants in the order in which kernels read
+// them.
 #include "compiler/kernel/packing.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "compiler/kernel/pack_panels.h"
+#include "compiler/ops/index.h"
+#include "compiler/ops/movement.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
 
@@ -12,7 +15,8 @@ namespace gcg {
 
 namespace {
 
-// ---- PackMatMul: b[K, N] -> [ceil(N/columns), K, columns]; zeros pad the last panel. 8-bit integers are in VNNI
+// ---- PackMatMul: b[K, N], or b[N, K] if `transposed` -> [ceil(N/columns), K, columns]; zeros pad the last panel.
+//      8-bit integers are not transposed. They are in VNNI
 // groups: [ceil(N/columns), ceil(K/4), columns, 4]; zeros also pad the last groups
 
 int64_t columns_of(const Node& node) { return node.int_attribute("columns", kPanelColumns); }
@@ -25,32 +29,49 @@ Shape packed_shape(DType dtype, const Dim& k, const Dim& n, int64_t columns) {
 
 void infer_pack_matmul(InferContext& ctx) {
   if (ctx.rank(0) != 2) ctx.fail("only a matrix can be packed");
-  const Shape& b = ctx.shape(0);
-  ctx.set_output(0, ctx.dtype(0), packed_shape(ctx.dtype(0), b[0], b[1], columns_of(ctx.node())));
+  const size_t k = ctx.node().int_attribute("transposed", 0) != 0 ? 1 : 0;
+  if (k == 1 && in_vnni_groups(ctx.dtype(0))) ctx.fail("a transposed matrix of bytes is not packed");
+  ctx.set_output(0, ctx.dtype(0),
+                 packed_shape(ctx.dtype(0), ctx.shape(0)[k], ctx.shape(0)[1 - k], columns_of(ctx.node())));
+}
+
+/// Packs `b` [K, N], or [N, K] if `transposed`.
+template <class Element>
+void pack_elements(const Tensor& b, bool transposed, int64_t columns, Tensor& packed) {
+  const int64_t rows = b.shape()[0], stride = b.shape()[1];
+  const StridedMatrix<Element> matrix = {reinterpret_cast<const Element*>(b.data()), transposed ? stride : rows,
+                                         transposed ? rows : stride, transposed ? 1 : stride, transposed ? stride : 1};
+  pack_panels(matrix, columns, reinterpret_cast<Element*>(packed.mutable_data()));
+}
+
+/// Packs `b` [K, N] in VNNI groups.
+void pack_bytes(const Tensor& b, int64_t columns, Tensor& packed) {
+  const int64_t k = b.shape()[0], n = b.shape()[1], rows = blocks_of(k, kVnniGroup) * kVnniGroup;
+  for (int64_t first = 0; first < n; first += columns)
+    for (int64_t row = 0; row < k; ++row) {
+      uint8_t* to = packed.mutable_data() + first * rows + row / kVnniGroup * kVnniGroup * columns + row % kVnniGroup;
+      const uint8_t* from = b.data() + row * n + first;
+      for (int64_t j = 0; j < std::min(columns, n - first); ++j) to[j * kVnniGroup] = from[j];
+    }
 }
 
 std::vector<Tensor> reference_pack_matmul(ReferenceContext& ctx) {
   const Tensor& b = *ctx.input(0);
-  const int64_t k = b.shape()[0], n = b.shape()[1], columns = columns_of(ctx.node()), panels = blocks_of(n, columns);
-  const int64_t group = in_vnni_groups(b.dtype()) ? kVnniGroup : 1, rows = blocks_of(k, group) * group;
+  const bool transposed = ctx.node().int_attribute("transposed", 0) != 0;
+  const int64_t k = b.shape()[transposed ? 1 : 0], n = b.shape()[transposed ? 0 : 1], columns = columns_of(ctx.node());
   Tensor packed(b.dtype(), to_extents(packed_shape(b.dtype(), k, n, columns)));
-  if (b.dtype() == DType::f32) {
-    pack_panels({reinterpret_cast<const float*>(b.data()), k, n, n, 1}, columns,
-                reinterpret_cast<float*>(packed.mutable_data()));
-    return {packed};
-  }
-  const auto size = static_cast<size_t>(size_of(b.dtype()));
-  for (int64_t panel = 0; panel < panels; ++panel) {
-    const int64_t first = panel * columns, used = std::min(columns, n - first);
-    for (int64_t row = 0; row < k; ++row) {
-      const int64_t place = (panel * rows + row / group * group) * columns + row % group;
-      uint8_t* to = packed.mutable_data() + static_cast<size_t>(place) * size;
-      const uint8_t* from = b.data() + static_cast<size_t>(row * n + first) * size;
-      if (group == 1)
-        std::memcpy(to, from, static_cast<size_t>(used) * size);
-      else
-        for (int64_t j = 0; j < used; ++j) to[j * group] = from[j];
-    }
+  switch (size_of(b.dtype())) {
+    case 1:
+      pack_bytes(b, columns, packed);
+      break;
+    case 2:
+      pack_elements<uint16_t>(b, transposed, columns, packed);
+      break;
+    case 4:
+      pack_elements<float>(b, transposed, columns, packed);
+      break;
+    default:
+      pack_elements<double>(b, transposed, columns, packed);
   }
   return {packed};
 }
@@ -64,13 +85,15 @@ BlockPacking block_packing(const Node& node) {
 }
 bool has_blocks(const Node& node) { return node.inputs.size() > 2; }
 
-void infer_blocks(InferContext& ctx) {
+/// Checks a matrix of blocks whose words are input `words`.
+void infer_blocks(InferContext& ctx, int words) {
   const Node& node = ctx.node();
   const BlockPacking packing = block_packing(node);
   const int64_t columns = columns_of(node), panels = blocks_of(node.int_attribute("n", 0), columns);
-  for (int i = 1; i < ctx.input_count(); ++i)
-    if (const Shape wanted = {panels, i == 1 ? packing.words() : packing.blocks(), columns}; ctx.shape(i) != wanted)
-      ctx.fail(concat("input ", i, " must be ", str(wanted), " for n, k, bits and block"));
+  for (const int i : {words, 2, 3})
+    if (const Shape expected = {panels, i == words ? packing.words() : packing.blocks(), columns};
+        ctx.has_input(i) && ctx.shape(i) != expected)
+      ctx.fail(concat("input ", i, " must be ", str(expected), " for n, k, bits and block"));
 }
 
 void infer_packed_matmul(InferContext& ctx) {
@@ -78,7 +101,7 @@ void infer_packed_matmul(InferContext& ctx) {
   const int64_t n = node.int_attribute("n", 0), k = node.int_attribute("k", 0), columns = columns_of(node);
   if (ctx.rank(0) < 1) ctx.fail("the left operand must have at least one dimension");
   if (has_blocks(node))
-    infer_blocks(ctx);
+    infer_blocks(ctx, 1);
   else if (ctx.shape(1) != packed_shape(ctx.dtype(1), k, n, columns))
     ctx.fail("the packed operand does not match n, k and columns");
   ctx.require_equal(ctx.shape(0).back(), k, "the inner extents");
@@ -87,13 +110,13 @@ void infer_packed_matmul(InferContext& ctx) {
   ctx.set_output(0, has_blocks(node) ? DType::f32 : sum_type(ctx.dtype(1)), shape);
 }
 
-/// w[k, column] of a panel.
-Expr lower_blocks(LowerContext& ctx, const Expr& panel, const Expr& k, const Expr& column) {
+/// w[k, column] of a panel whose words are input `words`.
+Expr lower_blocks(LowerContext& ctx, int words, const Expr& panel, const Expr& k, const Expr& column) {
   const BlockPacking packing = block_packing(ctx.node());
   const auto of_block = [&](int i) {
     return ctx.input(i, {panel, binary(BinaryOp::floor_div, k, index(packing.block)), column});
   };
-  const Expr word = ctx.input(1, {panel, binary(BinaryOp::floor_div, k, index(packing.per_word())), column});
+  const Expr word = ctx.input(words, {panel, binary(BinaryOp::floor_div, k, index(packing.per_word())), column});
   const Expr from = cast(DType::i32, binary(BinaryOp::mod, k, index(packing.per_word()))) *
                     number(DType::i32, static_cast<double>(packing.bits));
   const Expr top = number(DType::i32, static_cast<double>(32 - packing.bits));
@@ -102,55 +125,90 @@ Expr lower_blocks(LowerContext& ctx, const Expr& panel, const Expr& k, const Exp
   return packing.offsets ? w - of_block(3) : w;
 }
 
-Expr lower_packed_matmul(LowerContext& ctx, int, const std::vector<Expr>& at) {
+/// w[k, n] of the packed matrix that is input `words`.
+Expr packed_element(LowerContext& ctx, int words, const Expr& k, const Expr& n) {
   const Expr columns = index(columns_of(ctx.node()));
+  const Expr panel = binary(BinaryOp::floor_div, n, columns), column = binary(BinaryOp::mod, n, columns);
+  if (has_blocks(ctx.node())) return lower_blocks(ctx, words, panel, k, column);
+  if (!in_vnni_groups(ctx.input_value(words).dtype)) return ctx.input(words, {panel, k, column});
+  const Expr group = index(kVnniGroup);
+  return ctx.input(words, {panel, binary(BinaryOp::floor_div, k, group), column, binary(BinaryOp::mod, k, group)});
+}
+
+Expr lower_packed_matmul(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const Axis k = ctx.fresh_axis(ctx.node().int_attribute("k", 0));
   std::vector<Expr> a_index = at;
   a_index.back() = axis_ref(k);
-  const Expr panel = binary(BinaryOp::floor_div, at.back(), columns),
-             column = binary(BinaryOp::mod, at.back(), columns);
-  if (has_blocks(ctx.node()))
-    return reduce(ReduceOp::sum, {k}, ctx.input(0, a_index) * lower_blocks(ctx, panel, axis_ref(k), column));
-  std::vector<Expr> b_index = {panel, axis_ref(k), column};
-  const DType type = ctx.input_value(1).dtype;
-  if (in_vnni_groups(type)) {
-    const Expr group = index(kVnniGroup);
-    b_index = {panel, binary(BinaryOp::floor_div, axis_ref(k), group), column,
-               binary(BinaryOp::mod, axis_ref(k), group)};
+  const Expr b = packed_element(ctx, 1, axis_ref(k), at.back());
+  if (has_blocks(ctx.node())) return reduce(ReduceOp::sum, {k}, ctx.input(0, a_index) * b);
+  const DType type = sum_type(ctx.input_value(1).dtype);
+  return reduce(ReduceOp::sum, {k}, cast(type, ctx.input(0, a_index)) * cast(type, b));
+}
+
+/// w[i, column] of the packed matrix that is input `words`.
+double packed_number(ReferenceContext& ctx, int words, int64_t i, int64_t column) {
+  const Tensor& packed = *ctx.input(words);
+  const int64_t columns = columns_of(ctx.node());
+  if (!has_blocks(ctx.node())) {
+    const int64_t group = in_vnni_groups(packed.dtype()) ? kVnniGroup : 1;
+    const int64_t rows = blocks_of(ctx.node().int_attribute("k", 0), group) * group;
+    const int64_t row = column / columns * rows + i / group * group;
+    return packed.at_double(row * columns + column % columns * group + i % group);
   }
-  return reduce(ReduceOp::sum, {k},
-                cast(sum_type(type), ctx.input(0, a_index)) * cast(sum_type(type), ctx.input(1, b_index)));
+  const BlockPacking packing = block_packing(ctx.node());
+  const auto at = [&](int64_t rows, int64_t row) {
+    return (column / columns * rows + row) * columns + column % columns;
+  };
+  const int64_t word = packed.at_int(at(packing.words(), i / packing.per_word())), block = i / packing.block;
+  const int64_t shifted = word >> (i % packing.per_word() * packing.bits), top = 64 - packing.bits;
+  const double q = static_cast<double>(static_cast<int64_t>(static_cast<uint64_t>(shifted) << top) >> top);
+  const double offset = packing.offsets ? ctx.input(3)->at_double(at(packing.blocks(), block)) : 0;
+  return q * ctx.input(2)->at_double(at(packing.blocks(), block)) - offset;
 }
 
 std::vector<Tensor> reference_packed_matmul(ReferenceContext& ctx) {
   const Tensor &a = *ctx.input(0), &packed = *ctx.input(1);
-  const int64_t n = ctx.node().int_attribute("n", 0), k = ctx.node().int_attribute("k", 0),
-                columns = columns_of(ctx.node());
-  const int64_t group = in_vnni_groups(packed.dtype()) ? kVnniGroup : 1;
-  const auto element = [&](int64_t i, int64_t column) {
-    if (!has_blocks(ctx.node())) {
-      const int64_t row = column / columns * k + i / group * group;
-      return packed.at_double(row * columns + column % columns * group + i % group);
-    }
-    const BlockPacking packing = block_packing(ctx.node());
-    const auto at = [&](int64_t rows, int64_t row) {
-      return (column / columns * rows + row) * columns + column % columns;
-    };
-    const int64_t word = packed.at_int(at(packing.words(), i / packing.per_word())), block = i / packing.block;
-    const int64_t shifted = word >> (i % packing.per_word() * packing.bits), top = 64 - packing.bits;
-    const double q = static_cast<double>(static_cast<int64_t>(static_cast<uint64_t>(shifted) << top) >> top);
-    const double offset = packing.offsets ? ctx.input(3)->at_double(at(packing.blocks(), block)) : 0;
-    return q * ctx.input(2)->at_double(at(packing.blocks(), block)) - offset;
-  };
+  const int64_t n = ctx.node().int_attribute("n", 0), k = ctx.node().int_attribute("k", 0);
   std::vector<int64_t> shape = a.shape();
   shape.back() = n;
   Tensor y(has_blocks(ctx.node()) ? DType::f32 : sum_type(packed.dtype()), shape);
   for (int64_t o = 0; o < y.elements(); ++o) {
     const int64_t row = o / n, column = o % n;
     double sum = 0;
-    for (int64_t i = 0; i < k; ++i) sum += a.at_double(row * k + i) * element(i, column);
+    for (int64_t i = 0; i < k; ++i) sum += a.at_double(row * k + i) * packed_number(ctx, 1, i, column);
     y.set_double(o, sum);
   }
+  return {y};
+}
+
+// ---- PackedRows: w[K, n], packed, and indices -> out[i..., j] = w[j, indices[i...]]. An embedding table that is also,
+//      transposed, the weights of a product is read as the product reads it
+
+void infer_packed_rows(InferContext& ctx) {
+  const Node& node = ctx.node();
+  const int64_t n = node.int_attribute("n", 0), k = node.int_attribute("k", 0), columns = columns_of(node);
+  if (has_blocks(node))
+    infer_blocks(ctx, 0);
+  else if (ctx.shape(0) != packed_shape(ctx.dtype(0), k, n, columns))
+    ctx.fail("the packed matrix does not match n, k and columns");
+  Shape shape = ctx.shape(1);
+  shape.emplace_back(k);
+  ctx.set_output(0, has_blocks(node) ? DType::f32 : ctx.dtype(0), shape);
+}
+
+Expr lower_packed_rows(LowerContext& ctx, int, const std::vector<Expr>& at) {
+  const Expr row = integer_input(ctx, 1, Index(at.begin(), at.end() - 1));
+  return packed_element(ctx, 0, at.back(), element_index(ctx, row, ctx.node().int_attribute("n", 0)));
+}
+
+std::vector<Tensor> reference_packed_rows(ReferenceContext& ctx) {
+  const Tensor& indices = *ctx.input(1);
+  const int64_t n = ctx.node().int_attribute("n", 0), k = ctx.node().int_attribute("k", 0);
+  std::vector<int64_t> shape = indices.shape();
+  shape.push_back(k);
+  Tensor y(ctx.output_dtype(0), shape);
+  for (int64_t i = 0; i < y.elements(); ++i)
+    y.set_double(i, packed_number(ctx, 0, i % k, checked_element(ctx, indices.at_int(i / k), n)));
   return {y};
 }
 
@@ -227,6 +285,16 @@ const OpDef op_gart_PackedMatMul = {.name = "PackedMatMul",
                                     .infer = infer_packed_matmul,
                                     .lower = lower_packed_matmul,
                                     .reference = reference_packed_matmul};
+const OpDef op_gart_PackedRows = {.name = "PackedRows",
+                                  .domain = "gart",
+                                  .min_inputs = 2,
+                                  .max_inputs = 4,
+                                  .types = {Types::any, Types::integers, Types::floats, Types::floats},
+                                  .kind = OpKind::movement,
+                                  .traits = {.data_inputs = 1},
+                                  .infer = infer_packed_rows,
+                                  .lower = lower_packed_rows,
+                                  .reference = reference_packed_rows};
 const OpDef op_gart_PackConv = {.name = "PackConv",
                                 .domain = "gart",
                                 .min_inputs = 1,

@@ -140,8 +140,8 @@ void ProgramBuilder::call(const std::string& function, const std::string& attrib
     if (const int k = static_cast<int>(i); has_input(k))
       s.inputs[i] = argument(ctx_.input_value(k), input_in_memory(k));
   s.outputs.resize(outputs);
-  for (size_t i = 0; i < wanted_.size(); ++i)
-    if (wanted_[i]) s.outputs[i] = argument(ctx_.output_value(static_cast<int>(i)), kOutputs + static_cast<int>(i));
+  for (size_t i = 0; i < is_read_.size(); ++i)
+    if (is_read_[i]) s.outputs[i] = argument(ctx_.output_value(static_cast<int>(i)), kOutputs + static_cast<int>(i));
   s.workspace_bytes = extent(workspace_bytes);
   if (!workspace_bytes.is(0)) s.workspace = array(DType::u8, workspace_bytes).operand;
   add(s.kind) = std::move(s);

@@ -42,8 +42,8 @@ class ProgramBuilder {
   using Body = std::function<void()>;
   using IndexedBody = std::function<void(const Expr&)>;
 
-  /// `wanted`: for each output of the node, whether something reads it.
-  ProgramBuilder(LowerContext& node, std::vector<bool> wanted) : ctx_(node), wanted_(std::move(wanted)) {}
+  /// `is_read`: for each output of the node, whether something reads it.
+  ProgramBuilder(LowerContext& node, std::vector<bool> is_read) : ctx_(node), is_read_(std::move(is_read)) {}
 
   // ---- the node
   LowerContext& context() const { return ctx_; }
@@ -54,7 +54,7 @@ class ProgramBuilder {
   DType output_dtype(int i) const { return storage_dtype(ctx_.output_value(i).dtype); }
   bool has_input(int i) const { return ctx_.has_input(i); }
   /// True if something reads the output. Stores to other outputs are dropped.
-  bool wants(int output) const { return wanted_.at(static_cast<size_t>(output)); }
+  bool wants(int output) const { return is_read_.at(static_cast<size_t>(output)); }
   /// An element of an input; `at` is an index per dimension, or its row-major number.
   Expr input(int i, const std::vector<Expr>& at);
   /// An element of an output that has been stored.
@@ -148,7 +148,7 @@ class ProgramBuilder {
   int input_in_memory(int i);
 
   LowerContext& ctx_;
-  std::vector<bool> wanted_;
+  std::vector<bool> is_read_;
   Program out_;
   Statements top_;
   Statements* block_ = &top_;

@@ -77,13 +77,13 @@ std::optional<DType> dtype_attribute(InferContext& ctx, const char* name) {
 
 void infer_quantize(InferContext& ctx) {
   check_scale(ctx, kScale);
-  const auto asked = dtype_attribute(ctx, "output_dtype");
-  DType to = asked.value_or(DType::u8);
+  const auto requested = dtype_attribute(ctx, "output_dtype");
+  DType to = requested.value_or(DType::u8);
   if (ctx.has_input(kZero)) {
     to = ctx.dtype(kZero);
     check_scale(ctx, kZero);
-    if (asked && *asked != to)
-      ctx.fail(concat("output_dtype is ", name_of(*asked), ", the zero point is ", name_of(to)));
+    if (requested && *requested != to)
+      ctx.fail(concat("output_dtype is ", name_of(*requested), ", the zero point is ", name_of(to)));
   }
   const bool narrow = (is_int(to) && size_of(to) <= 2) || storage_dtype(to) != to;
   if (!narrow) ctx.fail(concat("quantizing to ", name_of(to), " is not supported"));

@@ -24,8 +24,8 @@ void infer_quantized_matmul(InferContext& ctx) {
   const bool transposed = is_transposed(ctx.node());
   ctx.require_equal(ctx.shape(kA).back(), q[transposed ? 0 : 1], "the inner extents");
   for (int i = kScales; i < ctx.input_count(); ++i)
-    if (const Shape wanted = {q[0], ceil_div(q[1], block)}; ctx.shape(i) != wanted)
-      ctx.fail(concat("input ", i, " must be ", str(wanted), ", one number per block of ", block, " elements"));
+    if (const Shape expected = {q[0], ceil_div(q[1], block)}; ctx.shape(i) != expected)
+      ctx.fail(concat("input ", i, " must be ", str(expected), ", one number per block of ", block, " elements"));
   Shape shape = ctx.shape(kA);
   shape.back() = q[transposed ? 1 : 0];
   ctx.set_output(0, DType::f32, shape);
@@ -82,9 +82,9 @@ void infer_unpack_weights(InferContext& ctx) {
   const BlockPacking packing = packing_of(ctx.node());
   const int64_t first = ctx.node().int_attribute("first", 0), count = ctx.node().int_attribute("count", 0);
   const Shape words = {ceil_div(Dim(first + count), kPanelColumns), Dim(packing.words()), Dim(kPanelColumns)};
-  const Shape& given = ctx.shape(kWords);
-  if (first < 0 || count < 0 || given.size() != 3 || given[1] != words[1] || given[2] != words[2] ||
-      !given[0].is_constant() || given[0].constant() < words[0].constant())
+  const Shape& words_shape = ctx.shape(kWords);
+  if (first < 0 || count < 0 || words_shape.size() != 3 || words_shape[1] != words[1] || words_shape[2] != words[2] ||
+      !words_shape[0].is_constant() || words_shape[0].constant() < words[0].constant())
     ctx.fail(concat("the words must be ", str(words), " or more panels"));
   ctx.set_output(0, DType::f32, {Dim(count), Dim(packing.rows)});
 }
@@ -92,12 +92,12 @@ void infer_unpack_weights(InferContext& ctx) {
 Expr lower_unpack_weights(LowerContext& ctx, int, const std::vector<Expr>& at) {
   const BlockPacking packing = packing_of(ctx.node());
   const auto over = [](const Expr& a, int64_t b) { return binary(BinaryOp::floor_div, a, index(b)); };
-  const auto rest = [](const Expr& a, int64_t b) { return binary(BinaryOp::mod, a, index(b)); };
+  const auto modulo = [](const Expr& a, int64_t b) { return binary(BinaryOp::mod, a, index(b)); };
   const auto word = [](uint32_t value) { return constant_int(DType::u32, static_cast<int64_t>(value)); };
   const Expr column = at[0] + index(ctx.node().int_attribute("first", 0)), row = at[1];
-  const Expr panel = over(column, kPanelColumns), lane = rest(column, kPanelColumns);
+  const Expr panel = over(column, kPanelColumns), lane = modulo(column, kPanelColumns);
   const Expr words = cast(DType::u32, ctx.input(kWords, {panel, over(row, packing.per_word()), lane}));
-  const Expr amount = cast(DType::u32, rest(row, packing.per_word()) * index(packing.bits));
+  const Expr amount = cast(DType::u32, modulo(row, packing.per_word()) * index(packing.bits));
   const uint32_t half = uint32_t{1} << (packing.bits - 1);
   const Expr bits = binary(BinaryOp::bit_and, binary(BinaryOp::shift_right, words, amount), word(2 * half - 1));
   // (q ^ half) - half extends the sign.

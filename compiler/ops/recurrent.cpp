@@ -38,18 +38,18 @@ void require_factor(InferContext& c, int input, Shape expected, const char* what
 }
 
 void infer_recurrent(InferContext& c) {
-  const RecurrentParams form = recurrent_params(c.node());
+  const RecurrentParams params = recurrent_params(c.node());
   if (!is_float(c.dtype(kX))) c.fail("X must be of a float type");
   if (c.rank(kX) != 3) c.fail(concat("X has rank ", c.rank(kX), "; 3 is needed"));
   if (c.rank(kR) != 3) c.fail(concat("R has rank ", c.rank(kR), "; 3 is needed"));
   for (int i : {kW, kR, kB, kInitialH, kInitialC, kP})
-    if (c.has_input(i) && c.dtype(i) != c.dtype(kX) && !(form.quantized && (i == kW || i == kR)))
+    if (c.has_input(i) && c.dtype(i) != c.dtype(kX) && !(params.quantized && (i == kW || i == kR)))
       c.fail(concat("input ", i, " is not of X's type"));
-  const Dim hidden = c.shape(kR)[form.quantized ? 1 : 2], directions(form.directions()), gates(form.gates);
+  const Dim hidden = c.shape(kR)[params.quantized ? 1 : 2], directions(params.directions()), gates(params.gates);
   if (c.node().has_attribute("hidden_size"))
     c.require_equal(hidden, Dim(c.node().int_attribute("hidden_size", 0)), "hidden_size and R");
-  const Dim steps = c.shape(kX)[form.batch_first ? 1 : 0], batch = c.shape(kX)[form.batch_first ? 0 : 1];
-  const Shape state = form.batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
+  const Dim steps = c.shape(kX)[params.batch_first ? 1 : 0], batch = c.shape(kX)[params.batch_first ? 0 : 1];
+  const Shape state = params.batch_first ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
   require_factor(c, kW, {directions, gates * hidden, c.shape(kX)[2]}, "W");
   require_factor(c, kR, {directions, gates * hidden, hidden}, "R");
   require_shape(c, kB, {directions, Dim(2) * gates * hidden}, "B");
@@ -58,7 +58,7 @@ void infer_recurrent(InferContext& c) {
   require_shape(c, kInitialC, state, "initial_c");
   require_shape(c, kP, {directions, Dim(3) * hidden}, "P");
   c.set_output(0, c.dtype(kX),
-               form.batch_first ? Shape{batch, steps, directions, hidden} : Shape{steps, directions, batch, hidden});
+               params.batch_first ? Shape{batch, steps, directions, hidden} : Shape{steps, directions, batch, hidden});
   c.set_output(1, c.dtype(kX), state);
   c.set_output(2, c.dtype(kX), state);
 }
@@ -81,12 +81,12 @@ std::vector<double> as_quantized(std::vector<double> values) {
 /// W or R.
 class Factor {
  public:
-  Factor(ReferenceContext& c, const RecurrentParams& form, int input, int scale)
+  Factor(ReferenceContext& c, const RecurrentParams& params, int input, int scale)
       : values_(*c.input(input)),
-        scale_(form.quantized ? c.input(scale) : nullptr),
-        zero_(form.quantized ? c.input(scale + 1) : nullptr),
-        columns_(values_.shape()[form.quantized ? 2 : 1]),
-        of_(values_.shape()[form.quantized ? 1 : 2]) {}
+        scale_(params.quantized ? c.input(scale) : nullptr),
+        zero_(params.quantized ? c.input(scale + 1) : nullptr),
+        columns_(values_.shape()[params.quantized ? 2 : 1]),
+        of_(values_.shape()[params.quantized ? 1 : 2]) {}
 
   int64_t of() const { return of_; }
   /// The weight of element k in `column` of a direction's gates.
@@ -107,22 +107,27 @@ class Factor {
 /// One direction of one sequence of the batch, stepped in double.
 class Cell {
  public:
-  Cell(ReferenceContext& c, const RecurrentParams& form, int64_t direction)
-      : c_(c), form_(form), d_(direction), w_(c, form, kW, kWScale), r_(c, form, kR, kRScale), hidden_(r_.of()) {}
+  Cell(ReferenceContext& c, const RecurrentParams& params, int64_t direction)
+      : c_(c),
+        params_(params),
+        d_(direction),
+        w_(c, params, kW, kWScale),
+        r_(c, params, kR, kRScale),
+        hidden_(r_.of()) {}
 
   std::vector<double> h, cell;
 
   /// `before` is the previous h; a quantised LSTM rounds it to bytes first.
   void step(const std::vector<double>& x, const std::vector<double>& before) {
-    if (form_.gates == 4) lstm(x, before);
-    if (form_.gates == 3) gru(x);
-    if (form_.gates == 1) rnn(x);
+    if (params_.gates == 4) lstm(x, before);
+    if (params_.gates == 3) gru(x);
+    if (params_.gates == 1) rnn(x);
   }
 
  private:
   double bias(int64_t half, int64_t gate, int64_t j) const {
     const Tensor* b = c_.input(kB);
-    return b == nullptr ? 0 : b->at_double(((d_ * 2 + half) * form_.gates + gate) * hidden_ + j);
+    return b == nullptr ? 0 : b->at_double(((d_ * 2 + half) * params_.gates + gate) * hidden_ + j);
   }
   double peephole(int64_t gate, int64_t j) const {
     const Tensor* p = c_.input_count() > kP ? c_.input(kP) : nullptr;
@@ -139,7 +144,8 @@ class Cell {
     return from_x(g, j, x) + from_h(g, j, state);
   }
   double activate(size_t f, double x) const {
-    return form_.activations[static_cast<size_t>(d_)][f](form_.clip ? std::clamp(x, -*form_.clip, *form_.clip) : x);
+    return params_.activations[static_cast<size_t>(d_)][f](params_.clip ? std::clamp(x, -*params_.clip, *params_.clip)
+                                                                        : x);
   }
 
   void rnn(const std::vector<double>& x) {
@@ -152,10 +158,10 @@ class Cell {
       const auto n = static_cast<int64_t>(j);
       const double c_before = cell[j];
       const double i = activate(0, gate(0, n, x, h_before) + peephole(0, n) * c_before);
-      const double f = form_.input_forget ? 1 - i : activate(0, gate(2, n, x, h_before) + peephole(2, n) * c_before);
+      const double f = params_.input_forget ? 1 - i : activate(0, gate(2, n, x, h_before) + peephole(2, n) * c_before);
       cell[j] = f * c_before + i * activate(1, gate(3, n, x, h_before));
       const double o = activate(0, gate(1, n, x, h_before) + peephole(1, n) * cell[j]);
-      h[j] = o * form_.activations[static_cast<size_t>(d_)][2](cell[j]);
+      h[j] = o * params_.activations[static_cast<size_t>(d_)][2](cell[j]);
     }
   }
 
@@ -169,13 +175,13 @@ class Cell {
     for (size_t j = 0; j < h.size(); ++j) {
       const auto n = static_cast<int64_t>(j);
       const double z = activate(0, gate(0, n, x, before));
-      const double recurrent = form_.linear_before_reset ? reset[j] * from_h(2, n, before) : from_h(2, n, reset_h);
+      const double recurrent = params_.linear_before_reset ? reset[j] * from_h(2, n, before) : from_h(2, n, reset_h);
       h[j] = (1 - z) * activate(1, from_x(2, n, x) + recurrent) + z * before[j];
     }
   }
 
   ReferenceContext& c_;
-  const RecurrentParams& form_;
+  const RecurrentParams& params_;
   int64_t d_;
   Factor w_, r_;
   int64_t hidden_;
@@ -216,32 +222,35 @@ std::vector<double> states(const std::vector<Cell>& cells) {
 }
 
 std::vector<Tensor> reference_recurrent(ReferenceContext& c) {
-  const RecurrentParams form = recurrent_params(c.node());
+  const RecurrentParams params = recurrent_params(c.node());
   const auto input = [&](int i) { return i < c.input_count() ? c.input(i) : nullptr; };
   const Tensor& x = *c.input(kX);
-  const Positions at{
-      form.batch_first, x.shape()[form.batch_first ? 1 : 0], x.shape()[form.batch_first ? 0 : 1], form.directions(),
-      x.shape()[2],     Factor(c, form, kR, kRScale).of()};
+  const Positions at{params.batch_first,
+                     x.shape()[params.batch_first ? 1 : 0],
+                     x.shape()[params.batch_first ? 0 : 1],
+                     params.directions(),
+                     x.shape()[2],
+                     Factor(c, params, kR, kRScale).of()};
   std::vector<int64_t> y_shape{at.steps, at.directions, at.batch, at.hidden},
       state_shape{at.directions, at.batch, at.hidden};
-  if (form.batch_first) {
+  if (params.batch_first) {
     y_shape = {at.batch, at.steps, at.directions, at.hidden};
     state_shape = {at.batch, at.directions, at.hidden};
   }
   Tensor y(x.dtype(), y_shape), y_h(x.dtype(), state_shape), y_c(x.dtype(), state_shape);
-  const auto as_factor = [&](std::vector<double> v) { return form.quantized ? as_quantized(std::move(v)) : v; };
+  const auto as_factor = [&](std::vector<double> v) { return params.quantized ? as_quantized(std::move(v)) : v; };
   const std::vector<double> of_x = as_factor(read(&x, 0, x.elements()));
   const Tensor* lengths = input(kSequenceLens);
   const auto length = [&](int64_t b) { return lengths == nullptr ? at.steps : lengths->at_int(b); };
   for (int64_t d = 0; d < at.directions; ++d) {
     std::vector<Cell> cells;
     for (int64_t b = 0; b < at.batch; ++b) {
-      Cell& cell = cells.emplace_back(c, form, d);
+      Cell& cell = cells.emplace_back(c, params, d);
       cell.h = read(input(kInitialH), at.state(d, b), at.hidden);
-      cell.cell = read(form.gates == 4 ? input(kInitialC) : nullptr, at.state(d, b), at.hidden);
+      cell.cell = read(params.gates == 4 ? input(kInitialC) : nullptr, at.state(d, b), at.hidden);
     }
     for (int64_t i = 0; i < at.steps; ++i) {
-      const int64_t t = form.backward[static_cast<size_t>(d)] ? at.steps - 1 - i : i;
+      const int64_t t = params.backward[static_cast<size_t>(d)] ? at.steps - 1 - i : i;
       const std::vector<double> before = as_factor(states(cells));
       for (int64_t b = 0; b < at.batch; ++b) {
         if (t >= length(b)) continue;
@@ -256,7 +265,7 @@ std::vector<Tensor> reference_recurrent(ReferenceContext& c) {
     }
   }
   std::vector<Tensor> out{std::move(y), std::move(y_h)};
-  if (form.gates == 4) out.push_back(std::move(y_c));
+  if (params.gates == 4) out.push_back(std::move(y_c));
   return out;
 }
 

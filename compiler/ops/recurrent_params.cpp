@@ -54,14 +54,14 @@ std::vector<bool> backward_directions(const Node& node) {
 }
 
 /// The activations of each direction. The values of alpha and beta go, in order, to the activations that take one.
-std::vector<std::vector<Activation>> activations_of(const Node& node, const RecurrentParams& form) {
+std::vector<std::vector<Activation>> activations_of(const Node& node, const RecurrentParams& params) {
   std::vector<std::string> names = node.strings_attribute("activations");
-  const std::vector<std::string> defaults = default_activations(form.gates);
+  const std::vector<std::string> defaults = default_activations(params.gates);
   if (names.empty())
-    for (int d = 0; d < form.directions(); ++d) names.insert(names.end(), defaults.begin(), defaults.end());
-  if (names.size() != defaults.size() * form.backward.size())
+    for (int d = 0; d < params.directions(); ++d) names.insert(names.end(), defaults.begin(), defaults.end());
+  if (names.size() != defaults.size() * params.backward.size())
     fail_node(node, concat("it names ", names.size(), " activations; ", defaults.size(), " for each of ",
-                           form.directions(), " directions are needed"));
+                           params.directions(), " directions are needed"));
   const std::vector<double> alphas = node.floats_attribute("activation_alpha"),
                             betas = node.floats_attribute("activation_beta");
   size_t next_alpha = 0, next_beta = 0;
@@ -69,7 +69,7 @@ std::vector<std::vector<Activation>> activations_of(const Node& node, const Recu
     if (!otherwise) return 0.0;
     return next < values.size() ? values[next++] : *otherwise;
   };
-  std::vector<std::vector<Activation>> result(form.backward.size());
+  std::vector<std::vector<Activation>> result(params.backward.size());
   for (size_t i = 0; i < names.size(); ++i) {
     std::string name = names[i];
     for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -91,16 +91,16 @@ bool is_recurrent(const Node& node) {
 }
 
 RecurrentParams recurrent_params(const Node& node) {
-  RecurrentParams form;
-  form.quantized = node.op == &op_microsoft_DynamicQuantizeLSTM;
-  form.gates = form.quantized || node.op == &op_LSTM ? 4 : node.op == &op_GRU ? 3 : 1;
-  form.backward = backward_directions(node);
-  form.activations = activations_of(node, form);
-  if (node.has_attribute("clip")) form.clip = node.float_attribute("clip", 0);
-  form.batch_first = node.int_attribute("layout", 0) != 0;
-  form.linear_before_reset = node.int_attribute("linear_before_reset", 0) != 0;
-  form.input_forget = node.int_attribute("input_forget", 0) != 0;
-  return form;
+  RecurrentParams params;
+  params.quantized = node.op == &op_microsoft_DynamicQuantizeLSTM;
+  params.gates = params.quantized || node.op == &op_LSTM ? 4 : node.op == &op_GRU ? 3 : 1;
+  params.backward = backward_directions(node);
+  params.activations = activations_of(node, params);
+  if (node.has_attribute("clip")) params.clip = node.float_attribute("clip", 0);
+  params.batch_first = node.int_attribute("layout", 0) != 0;
+  params.linear_before_reset = node.int_attribute("linear_before_reset", 0) != 0;
+  params.input_forget = node.int_attribute("input_forget", 0) != 0;
+  return params;
 }
 
 }  // namespace gcg

@@ -11,7 +11,7 @@
 namespace gcg {
 namespace {
 
-enum class Form : uint8_t { sum, mean, max, min, prod, l1, l2, log_sum, log_sum_exp, sum_square };
+enum class ReduceKind : uint8_t { sum, mean, max, min, prod, l1, l2, log_sum, log_sum_exp, sum_square };
 
 /// The dimensions that are reduced. If axes are absent or empty, these are all, or none with noop_with_empty_axes.
 std::vector<bool> reduced_axes(const Node& node, int64_t rank, const std::vector<int64_t>& axes) {
@@ -26,20 +26,20 @@ bool keeps_dims(const Node& node) { return node.int_attribute("keepdims", 1) != 
 void upgrade_reduce(UpgradeContext& ctx) { ctx.attribute_to_input("axes", 1); }
 
 /// The sum or product of all elements, or the extreme one; nullopt if it exceeds 64 bits.
-template <Form form>
+template <ReduceKind kind>
 std::optional<Dim> reduced_contents(const std::vector<Dim>& contents) {
-  Dim result = form == Form::prod ? 1 : 0;
+  Dim result = kind == ReduceKind::prod ? 1 : 0;
   try {
     for (size_t i = 0; i < contents.size(); ++i) {
       const Dim& d = contents[i];
-      if (form == Form::sum)
+      if (kind == ReduceKind::sum)
         result = result + d;
-      else if (form == Form::prod)
+      else if (kind == ReduceKind::prod)
         result = result * d;
       else if (i == 0)
         result = d;
       else
-        result = form == Form::max ? max(result, d) : min(result, d);
+        result = kind == ReduceKind::max ? max(result, d) : min(result, d);
     }
   } catch (const InternalError&) {
     throw;
@@ -49,14 +49,14 @@ std::optional<Dim> reduced_contents(const std::vector<Dim>& contents) {
   return result;
 }
 
-template <Form form>
+template <ReduceKind kind>
 void infer_contents(InferContext& ctx, const std::vector<bool>& reduced) {
-  if (form != Form::sum && form != Form::prod && form != Form::max && form != Form::min) return;
+  if (kind != ReduceKind::sum && kind != ReduceKind::prod && kind != ReduceKind::max && kind != ReduceKind::min) return;
   const auto contents = ctx.contents(0);
   if (!contents || !is_int(ctx.dtype(0))) return;
   if (reduced.empty() || !reduced[0]) return ctx.set_contents(0, *contents);
-  if (contents->empty() && (form == Form::max || form == Form::min)) return;
-  if (const auto result = reduced_contents<form>(*contents)) ctx.set_contents(0, {*result});
+  if (contents->empty() && (kind == ReduceKind::max || kind == ReduceKind::min)) return;
+  if (const auto result = reduced_contents<kind>(*contents)) ctx.set_contents(0, {*result});
 }
 
 /// If the axes are only known at run time, each dimension d of the input gets a symbol r_d: 1 if it is reduced, else 0.
@@ -88,9 +88,9 @@ Expr reduced_extent(LowerContext& ctx, int symbol) {
   return unnamed_extent(ctx, 1, ctx.input_shape(0), symbol - rank);
 }
 
-template <Form form>
+template <ReduceKind kind>
 void infer_reduce(InferContext& ctx) {
-  if (ctx.dtype(0) == DType::boolean && form != Form::max && form != Form::min)
+  if (ctx.dtype(0) == DType::boolean && kind != ReduceKind::max && kind != ReduceKind::min)
     ctx.fail("bool elements cannot be summed");
   std::vector<int64_t> axes;
   if (ctx.has_input(1)) {
@@ -107,13 +107,13 @@ void infer_reduce(InferContext& ctx) {
       shape.push_back(1);
   }
   ctx.set_output(0, ctx.dtype(0), shape);
-  infer_contents<form>(ctx, reduced);
+  infer_contents<kind>(ctx, reduced);
 }
 
 /// The computation type. Forms with a root or a logarithm compute integers in f64.
-template <Form form>
+template <ReduceKind kind>
 DType compute_dtype(DType dtype) {
-  const bool transcendental = form == Form::l2 || form == Form::log_sum || form == Form::log_sum_exp;
+  const bool transcendental = kind == ReduceKind::l2 || kind == ReduceKind::log_sum || kind == ReduceKind::log_sum_exp;
   return transcendental && !is_float(dtype) ? DType::f64 : arithmetic_dtype(dtype);
 }
 
@@ -176,22 +176,22 @@ Expr divisor_of_mean(DType dtype, const std::vector<Axis>& axes) {
   return points(dtype, {all});
 }
 
-template <Form form>
+template <ReduceKind kind>
 Expr lower_reduce(LowerContext& ctx, int, const std::vector<Expr>& output_index) {
-  const DType dtype = compute_dtype<form>(ctx.input_value(0).dtype);
-  if constexpr (form == Form::log_sum_exp) return as_output(ctx, 0, log_sum_exp(ctx, dtype, output_index));
+  const DType dtype = compute_dtype<kind>(ctx.input_value(0).dtype);
+  if constexpr (kind == ReduceKind::log_sum_exp) return as_output(ctx, 0, log_sum_exp(ctx, dtype, output_index));
   const Sweep points_of = reduced_elements(ctx, output_index);
   Expr x = cast(dtype, ctx.input(0, points_of.index));
   ReduceOp op = ReduceOp::sum;
-  if (form == Form::max) op = dtype == DType::boolean ? ReduceOp::logical_or : ReduceOp::max;
-  if (form == Form::min) op = dtype == DType::boolean ? ReduceOp::logical_and : ReduceOp::min;
-  if (form == Form::prod) op = ReduceOp::prod;
-  if (form == Form::l1 && !is_unsigned_int(dtype)) x = unary(UnaryOp::abs, x);
-  if (form == Form::l2 || form == Form::sum_square) x = x * x;
+  if (kind == ReduceKind::max) op = dtype == DType::boolean ? ReduceOp::logical_or : ReduceOp::max;
+  if (kind == ReduceKind::min) op = dtype == DType::boolean ? ReduceOp::logical_and : ReduceOp::min;
+  if (kind == ReduceKind::prod) op = ReduceOp::prod;
+  if (kind == ReduceKind::l1 && !is_unsigned_int(dtype)) x = unary(UnaryOp::abs, x);
+  if (kind == ReduceKind::l2 || kind == ReduceKind::sum_square) x = x * x;
   Expr result = reduce_over(op, points_of.axes, x);
-  if (form == Form::mean) result = binary(BinaryOp::div, result, divisor_of_mean(dtype, points_of.axes));
-  if (form == Form::l2) result = unary(UnaryOp::sqrt, result);
-  if (form == Form::log_sum) result = unary(UnaryOp::log, result);
+  if (kind == ReduceKind::mean) result = binary(BinaryOp::div, result, divisor_of_mean(dtype, points_of.axes));
+  if (kind == ReduceKind::l2) result = unary(UnaryOp::sqrt, result);
+  if (kind == ReduceKind::log_sum) result = unary(UnaryOp::log, result);
   return as_output(ctx, 0, result);
 }
 
@@ -219,22 +219,22 @@ T extreme(bool largest, bool is_boolean, DType dtype, int64_t count, At at) {
   return result;
 }
 
-template <Form form, class T, class At>
+template <ReduceKind kind, class T, class At>
 T fold(int64_t count, At at) {
-  T sum = form == Form::prod ? T{1} : T{0};
+  T sum = kind == ReduceKind::prod ? T{1} : T{0};
   for (int64_t i = 0; i < count; ++i) {
     T x = at(i);
     if constexpr (!std::is_same_v<T, uint64_t>) {
-      if (form == Form::l1) x = x < 0 ? -x : x;
+      if (kind == ReduceKind::l1) x = x < 0 ? -x : x;
     }
-    if (form == Form::l2 || form == Form::sum_square) x = wrapping_mul(x, x);
-    sum = form == Form::prod ? wrapping_mul(sum, x) : wrapping_add(sum, x);
+    if (kind == ReduceKind::l2 || kind == ReduceKind::sum_square) x = wrapping_mul(x, x);
+    sum = kind == ReduceKind::prod ? wrapping_mul(sum, x) : wrapping_add(sum, x);
   }
   if constexpr (std::is_same_v<T, double>) {
-    if (form == Form::mean) return count == 0 ? 0 : sum / static_cast<double>(count);
-    if (form == Form::l2) return std::sqrt(sum);
-    if (form == Form::log_sum) return std::log(sum);
-  } else if (form == Form::mean) {
+    if (kind == ReduceKind::mean) return count == 0 ? 0 : sum / static_cast<double>(count);
+    if (kind == ReduceKind::l2) return std::sqrt(sum);
+    if (kind == ReduceKind::log_sum) return std::log(sum);
+  } else if (kind == ReduceKind::mean) {
     return count == 0 ? T{0} : sum / static_cast<T>(count);
   }
   return sum;
@@ -249,7 +249,7 @@ double fold_log_sum_exp(int64_t count, At at) {
   return std::log(sum) + shift;
 }
 
-template <Form form>
+template <ReduceKind kind>
 std::vector<Tensor> reference_reduce(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   const std::vector<int64_t> axes =
@@ -265,16 +265,16 @@ std::vector<Tensor> reference_reduce(ReferenceContext& ctx) {
   Tensor y(x.dtype(), shape);
   const SplitOffsets offsets = split_offsets(x.shape(), reduced);
   const auto count = static_cast<int64_t>(offsets.swept.size());
-  with_number_type(compute_dtype<form>(x.dtype()), [&]<class T>() {
-    for (size_t o = 0; o < offsets.kept.size(); ++o) {
-      const auto at = [&](int64_t i) { return get<T>(x, offsets.kept[o] + offsets.swept[static_cast<size_t>(i)]); };
+  with_number_type(compute_dtype<kind>(x.dtype()), [&]<class T>() {
+    for (size_t o = 0; o < offsets.outer.size(); ++o) {
+      const auto at = [&](int64_t i) { return get<T>(x, offsets.outer[o] + offsets.swept[static_cast<size_t>(i)]); };
       T result;
-      if constexpr (form == Form::max || form == Form::min) {
-        result = extreme<T>(form == Form::max, x.dtype() == DType::boolean, x.dtype(), count, at);
-      } else if constexpr (form == Form::log_sum_exp) {
+      if constexpr (kind == ReduceKind::max || kind == ReduceKind::min) {
+        result = extreme<T>(kind == ReduceKind::max, x.dtype() == DType::boolean, x.dtype(), count, at);
+      } else if constexpr (kind == ReduceKind::log_sum_exp) {
         result = static_cast<T>(fold_log_sum_exp(count, at));
       } else {
-        result = fold<form, T>(count, at);
+        result = fold<kind, T>(count, at);
       }
       put<T>(y, static_cast<int64_t>(o), result);
     }
@@ -282,7 +282,7 @@ std::vector<Tensor> reference_reduce(ReferenceContext& ctx) {
   return {y};
 }
 
-template <Form form>
+template <ReduceKind kind>
 constexpr OpDef reduce_op(const char* name, Narrow narrow = Narrow::no, Types types = Types::numbers) {
   return {.name = name,
           .since = 1,
@@ -292,23 +292,23 @@ constexpr OpDef reduce_op(const char* name, Narrow narrow = Narrow::no, Types ty
           .kind = OpKind::reduction,
           .traits = {.narrow = narrow},
           .upgrade = upgrade_reduce,
-          .infer = infer_reduce<form>,
-          .lower = lower_reduce<form>,
+          .infer = infer_reduce<kind>,
+          .lower = lower_reduce<kind>,
           .data_extent = reduced_extent,
-          .reference = reference_reduce<form>};
+          .reference = reference_reduce<kind>};
 }
 
 }  // namespace
 
-const OpDef op_ReduceSum = reduce_op<Form::sum>("ReduceSum", Narrow::reads);
-const OpDef op_ReduceMean = reduce_op<Form::mean>("ReduceMean", Narrow::reads);
-const OpDef op_ReduceMax = reduce_op<Form::max>("ReduceMax", Narrow::reads, Types::numbers_and_bool);
-const OpDef op_ReduceMin = reduce_op<Form::min>("ReduceMin", Narrow::reads, Types::numbers_and_bool);
-const OpDef op_ReduceProd = reduce_op<Form::prod>("ReduceProd");
-const OpDef op_ReduceL1 = reduce_op<Form::l1>("ReduceL1", Narrow::reads);
-const OpDef op_ReduceL2 = reduce_op<Form::l2>("ReduceL2", Narrow::reads);
-const OpDef op_ReduceLogSum = reduce_op<Form::log_sum>("ReduceLogSum");
-const OpDef op_ReduceLogSumExp = reduce_op<Form::log_sum_exp>("ReduceLogSumExp", Narrow::reads);
-const OpDef op_ReduceSumSquare = reduce_op<Form::sum_square>("ReduceSumSquare", Narrow::reads);
+const OpDef op_ReduceSum = reduce_op<ReduceKind::sum>("ReduceSum", Narrow::reads);
+const OpDef op_ReduceMean = reduce_op<ReduceKind::mean>("ReduceMean", Narrow::reads);
+const OpDef op_ReduceMax = reduce_op<ReduceKind::max>("ReduceMax", Narrow::reads, Types::numbers_and_bool);
+const OpDef op_ReduceMin = reduce_op<ReduceKind::min>("ReduceMin", Narrow::reads, Types::numbers_and_bool);
+const OpDef op_ReduceProd = reduce_op<ReduceKind::prod>("ReduceProd");
+const OpDef op_ReduceL1 = reduce_op<ReduceKind::l1>("ReduceL1", Narrow::reads);
+const OpDef op_ReduceL2 = reduce_op<ReduceKind::l2>("ReduceL2", Narrow::reads);
+const OpDef op_ReduceLogSum = reduce_op<ReduceKind::log_sum>("ReduceLogSum");
+const OpDef op_ReduceLogSumExp = reduce_op<ReduceKind::log_sum_exp>("ReduceLogSumExp", Narrow::reads);
+const OpDef op_ReduceSumSquare = reduce_op<ReduceKind::sum_square>("ReduceSumSquare", Narrow::reads);
 
 }  // namespace gcg

@@ -19,22 +19,22 @@ enum : int { kX, kRoi, kScales, kSizes };
 // ---- inference
 
 /// The value, or null if it is omitted or empty.
-const Value* given(const Value& value) { return value.shape && product(*value.shape).is(0) ? nullptr : &value; }
+const Value* non_empty(const Value& value) { return value.shape && product(*value.shape).is(0) ? nullptr : &value; }
 
 void infer_resize(InferContext& ctx) {
-  const auto value = [&](int i) { return ctx.has_input(i) ? given(ctx.input(i)) : nullptr; };
-  const ResizeParams form = resize_params(ctx.node(), ctx.shape(kX), nullptr, value(kScales), value(kSizes));
-  if (form.mode != "nearest") require_dtype(ctx, kX, Types::numbers);
-  const auto count = static_cast<int64_t>(form.dims.size());
+  const auto value = [&](int i) { return ctx.has_input(i) ? non_empty(ctx.input(i)) : nullptr; };
+  const ResizeParams params = resize_params(ctx.node(), ctx.shape(kX), nullptr, value(kScales), value(kSizes));
+  if (params.mode != "nearest") require_dtype(ctx, kX, Types::numbers);
+  const auto count = static_cast<int64_t>(params.dims.size());
   ctx.require_equal(product(ctx.shape(value(kScales) ? kScales : kSizes)), count, "scales or sizes");
-  if (form.crops()) {
+  if (params.crops()) {
     if (!value(kRoi)) ctx.fail("coordinate_transformation_mode 'tf_crop_and_resize' needs roi (input 1)");
     ctx.require_equal(product(ctx.shape(kRoi)), 2 * count, "roi (input 1)");
   }
   Shape shape = ctx.shape(kX);
-  for (const ResizedDim& d : form.dims) shape[d.dim] = d.out ? *d.out : ctx.fresh_symbol("resized");
-  for (const ResizedDim& d : form.dims)
-    if (form.has_open_window(d)) ctx.fresh_symbol("window");
+  for (const ResizedDim& d : params.dims) shape[d.dim] = d.out ? *d.out : ctx.fresh_symbol("resized");
+  for (const ResizedDim& d : params.dims)
+    if (params.has_open_window(d)) ctx.fresh_symbol("window");
   ctx.set_output(0, ctx.dtype(kX), std::move(shape));
 }
 
@@ -43,30 +43,31 @@ void infer_resize(InferContext& ctx) {
 struct OpenRatio {
   Expr up, down;
 };
-OpenRatio open_ratio(LowerContext& ctx, const ResizeParams& form) {
+OpenRatio open_ratio(LowerContext& ctx, const ResizeParams& params) {
   OpenRatio best;
-  for (const ResizedDim& d : form.dims) {
-    const OpenRatio own{integer_input(ctx, kSizes, {index(static_cast<int64_t>(d.position))}), extent(max(d.in, 1))};
+  for (const ResizedDim& d : params.dims) {
+    const OpenRatio candidate{integer_input(ctx, kSizes, {index(static_cast<int64_t>(d.position))}),
+                              extent(max(d.in, 1))};
     if (!best.up) {
-      best = own;
+      best = candidate;
       continue;
     }
-    const Expr less = binary(BinaryOp::less, own.up * best.down, best.up * own.down);
-    const bool least = form.open_policy == "not_larger";
+    const Expr less = binary(BinaryOp::less, candidate.up * best.down, best.up * candidate.down);
+    const bool least = params.open_policy == "not_larger";
     const auto pick = [&](const Expr& a, const Expr& b) { return least ? select(less, a, b) : select(less, b, a); };
-    best = {pick(own.up, best.up), pick(own.down, best.down)};
+    best = {pick(candidate.up, best.up), pick(candidate.down, best.down)};
   }
   return best;
 }
 
 Expr resized_extent(LowerContext& ctx, int symbol) {
-  const auto value = [&](int i) { return ctx.has_input(i) ? given(ctx.input_value(i)) : nullptr; };
-  const ResizeParams form = resize_params(ctx.node(), ctx.input_shape(kX), nullptr, value(kScales), value(kSizes));
-  for (const ResizedDim& d : form.dims) {
+  const auto value = [&](int i) { return ctx.has_input(i) ? non_empty(ctx.input_value(i)) : nullptr; };
+  const ResizeParams params = resize_params(ctx.node(), ctx.input_shape(kX), nullptr, value(kScales), value(kSizes));
+  for (const ResizedDim& d : params.dims) {
     if (d.out || symbol-- > 0) continue;
     const Index at = {index(static_cast<int64_t>(d.position))};
-    if (!form.open_policy.empty()) {  // rounds half up
-      const OpenRatio ratio = open_ratio(ctx, form);
+    if (!params.open_policy.empty()) {  // rounds half up
+      const OpenRatio ratio = open_ratio(ctx, params);
       const Expr twice = extent(d.in) * ratio.up * index(2) + ratio.down;
       return binary(BinaryOp::max, binary(BinaryOp::floor_div, twice, ratio.down * index(2)), index(0));
     }
@@ -74,12 +75,12 @@ Expr resized_extent(LowerContext& ctx, int symbol) {
     const Expr in = cast(DType::f32, extent(d.in)), scale = cast(DType::f32, ctx.input(kScales, at));
     return cast(DType::i64, unary(UnaryOp::floor, in * scale));
   }
-  for (const ResizedDim& d : form.dims) {
-    if (!form.has_open_window(d) || symbol-- > 0) continue;
+  for (const ResizedDim& d : params.dims) {
+    if (!params.has_open_window(d) || symbol-- > 0) continue;
     const Expr scale = cast(DType::f32, ctx.input(kScales, {index(static_cast<int64_t>(d.position))}));
     // The lower limit keeps the window's size bounded.
     const Expr least = binary(BinaryOp::max, scale, constant_float(DType::f32, 0x1p-20));
-    const Expr reach = binary(BinaryOp::div, constant_float(DType::f32, form.mode == "linear" ? 1 : 2),
+    const Expr reach = binary(BinaryOp::div, constant_float(DType::f32, params.mode == "linear" ? 1 : 2),
                               binary(BinaryOp::min, least, constant_float(DType::f32, 1)));
     return cast(DType::i64, unary(UnaryOp::ceil, reach)) * index(2);
   }
@@ -98,26 +99,26 @@ using Taps = std::vector<Tap>;
 /// The input position of an output element, along one dimension.
 class Source {
  public:
-  Source(LowerContext& ctx, const ResizeParams& form, const ResizedDim& d, const Expr& i) : form_(form), d_(d) {
-    if (d.ratio && !form.crops()) {
-      line_ = source_line(form, d);
+  Source(LowerContext& ctx, const ResizeParams& params, const ResizedDim& d, const Expr& i) : params_(params), d_(d) {
+    if (d.ratio && !params.crops()) {
+      line_ = source_line(params, d);
       i_ = i;
-      if (form.mode == "nearest" && !takes_exact_nearest(form, d)) x_ = scaled_position(ctx, i);
+      if (params.mode == "nearest" && !takes_exact_nearest(params, d)) x_ = scaled_position(ctx, i);
     } else {
-      x_ = form.crops() ? cropped_position(ctx, i) : scaled_position(ctx, i);
+      x_ = params.crops() ? cropped_position(ctx, i) : scaled_position(ctx, i);
     }
   }
 
   /// True if every element stays at its position.
   bool stays() const {
     if (!line_) return false;
-    const SourceLine line = form_.mode == "nearest" ? nearest_line(form_, d_, *line_) : *line_;
+    const SourceLine line = params_.mode == "nearest" ? nearest_line(params_, d_, *line_) : *line_;
     return line.slope == line.divisor && line.start.is(0);
   }
   /// The same for the extents of a run; false if the position depends on data.
   Expr stays_in_run() const {
     if (!line_) return boolean(false);
-    const SourceLine line = form_.mode == "nearest" ? nearest_line(form_, d_, *line_) : *line_;
+    const SourceLine line = params_.mode == "nearest" ? nearest_line(params_, d_, *line_) : *line_;
     return both(binary(BinaryOp::equal, extent(line.slope), extent(line.divisor)),
                 binary(BinaryOp::equal, extent(line.start), index(0)));
   }
@@ -128,9 +129,9 @@ class Source {
   }
 
   Taps taps(DType dtype) const {
-    if (form_.mode == "nearest") return {{nearest(), nullptr}};
+    if (params_.mode == "nearest") return {{nearest(), nullptr}};
     const Expr t = fraction(dtype);
-    return form_.mode == "linear" ? linear(first(), t) : cubic(first(), t);
+    return params_.mode == "linear" ? linear(first(), t) : cubic(first(), t);
   }
 
   /// With antialias: tap number `k` as an axis. The weights must be divided by their sum.
@@ -156,7 +157,7 @@ class Source {
       const auto at = static_cast<int64_t>(k);
       return constant ? f32(constant->at_double(at)) : cast(DType::f32, ctx.input(kRoi, {index(at)}));
     };
-    const Expr start = corner(d_.position), end = corner(d_.position + form_.dims.size());
+    const Expr start = corner(d_.position), end = corner(d_.position + params_.dims.size());
     const Expr last = f32(d_.in - 1), x = cast(DType::f32, i);
     if (d_.out->is(1)) return f32(0.5) * (start + end) * last;
     const Expr many = start * last + binary(BinaryOp::div, x * (end - start) * last, f32(max(*d_.out - 1, 1)));
@@ -167,9 +168,9 @@ class Source {
   Expr read_scale(LowerContext& ctx) const {
     if (d_.scale) return f32(*d_.scale);
     if (d_.ratio) return binary(BinaryOp::div, f32(d_.ratio->up), f32(d_.ratio->down));
-    if (form_.open_policy.empty())
+    if (params_.open_policy.empty())
       return cast(DType::f32, ctx.input(kScales, {index(static_cast<int64_t>(d_.position))}));
-    const OpenRatio ratio = open_ratio(ctx, form_);
+    const OpenRatio ratio = open_ratio(ctx, params_);
     return binary(BinaryOp::div, cast(DType::f32, ratio.up), cast(DType::f32, ratio.down));
   }
 
@@ -178,7 +179,7 @@ class Source {
     const Expr scale = scale_ = read_scale(ctx);
     const Expr x = cast(DType::f32, i), in = f32(d_.in), half = f32(0.5);
     const auto over = [](const Expr& a, const Expr& b) { return binary(BinaryOp::div, a, b); };
-    const std::string& how = form_.coordinates;
+    const std::string& how = params_.coordinates;
     if (how == "asymmetric") return over(x, scale);
     if (how == "tf_half_pixel_for_nn") return over(x + half, scale);
     if (how == "align_corners") {
@@ -210,12 +211,13 @@ class Source {
 
   Dim window_of_ratio() const {
     const Dim& up = d_.ratio->up;
-    return ceil_div(max(up, d_.ratio->down) * (form_.mode == "linear" ? 1 : 2), up) * 2;
+    return ceil_div(max(up, d_.ratio->down) * (params_.mode == "linear" ? 1 : 2), up) * 2;
   }
   /// The windows' symbols are the last ones, in the order of their dimensions.
   Dim open_window(const LowerContext& ctx) const {
     size_t from_end = 0;
-    for (const ResizedDim& d : form_.dims) from_end += form_.has_open_window(d) && d.position >= d_.position ? 1 : 0;
+    for (const ResizedDim& d : params_.dims)
+      from_end += params_.has_open_window(d) && d.position >= d_.position ? 1 : 0;
     const std::vector<std::string> symbols = ctx.node().strings_attribute(kSymbolsAttribute);
     return Dim::symbol(symbols.at(symbols.size() - from_end));
   }
@@ -227,19 +229,19 @@ class Source {
         !d_.ratio ? cast(dtype, scale_)
                   : binary(BinaryOp::div, cast(dtype, extent(d_.ratio->up)), cast(dtype, extent(d_.ratio->down)));
     const Expr s = unary(UnaryOp::abs, (cast(dtype, k) - fraction(dtype)) * binary(BinaryOp::min, ratio, n(1)));
-    const double a = form_.cubic_a;
+    const double a = params_.cubic_a;
     const Expr far = ((n(a) * s - n(5 * a)) * s + n(8 * a)) * s - n(4 * a),
                near = (n(a + 2) * s - n(a + 3)) * s * s + n(1);
     Expr weight = binary(BinaryOp::max, n(1) - s, n(0));
-    if (form_.mode == "cubic")
+    if (params_.mode == "cubic")
       weight = select(binary(BinaryOp::less_equal, s, n(1)), near, select(binary(BinaryOp::less, s, n(2)), far, n(0)));
-    if (form_.exclude_outside) weight = select(in_range(at, 0, d_.in), weight, n(0));
+    if (params_.exclude_outside) weight = select(in_range(at, 0, d_.in), weight, n(0));
     return {clamp_index(at, d_.in), weight};
   }
 
   Expr nearest() const {
     if (x_) return clamp_index(cast(DType::i64, rounded()), d_.in);
-    const SourceLine line = nearest_line(form_, d_, *line_);
+    const SourceLine line = nearest_line(params_, d_, *line_);
     const Dim last = line.slope * (*d_.out - 1) + line.start;
     const bool inside =
         line.start.lower_bound().value_or(-1) >= 0 && (line.divisor * d_.in - 1 - last).lower_bound().value_or(-1) >= 0;
@@ -247,10 +249,10 @@ class Source {
   }
 
   Expr rounded() const {
-    if (form_.nearest == "floor") return unary(UnaryOp::floor, x_);
-    if (form_.nearest == "ceil") return unary(UnaryOp::ceil, x_);
-    if (form_.nearest == "round_prefer_ceil") return unary(UnaryOp::floor, x_ + f32(0.5));
-    if (form_.nearest == "simple" && scale_)
+    if (params_.nearest == "floor") return unary(UnaryOp::floor, x_);
+    if (params_.nearest == "ceil") return unary(UnaryOp::ceil, x_);
+    if (params_.nearest == "round_prefer_ceil") return unary(UnaryOp::floor, x_ + f32(0.5));
+    if (params_.nearest == "simple" && scale_)
       return select(binary(BinaryOp::less, scale_, f32(1)), unary(UnaryOp::ceil, x_), unary(UnaryOp::floor, x_));
     return unary(UnaryOp::ceil, x_ - f32(0.5));
   }
@@ -261,7 +263,7 @@ class Source {
 
   Taps cubic(const Expr& first, const Expr& t) const {
     const auto n = [&](double value) { return number(t->dtype, value); };
-    const double a = form_.cubic_a;
+    const double a = params_.cubic_a;
     const auto near = [&](const Expr& s) { return (n(a + 2) * s - n(a + 3)) * s * s + n(1); };
     const auto far = [&](const Expr& s) { return ((n(a) * s - n(5 * a)) * s + n(8 * a)) * s - n(4 * a); };
     const Expr rest = n(1) - t;
@@ -269,7 +271,7 @@ class Source {
                  {first, near(t)},
                  {first + index(1), near(rest)},
                  {first + index(2), far(rest + n(1))}};
-    if (form_.exclude_outside) drop_outside(taps);
+    if (params_.exclude_outside) drop_outside(taps);
     for (Tap& tap : taps) tap.position = clamp_index(tap.position, d_.in);
     return taps;
   }
@@ -284,7 +286,7 @@ class Source {
     for (Tap& tap : taps) tap.weight = binary(BinaryOp::div, tap.weight, sum);
   }
 
-  const ResizeParams& form_;
+  const ResizeParams& params_;
   const ResizedDim& d_;
   std::optional<SourceLine> line_;
   Expr i_;      // with a line
@@ -314,20 +316,20 @@ Expr nudged(const Expr& sum) {
 }
 
 Expr lower_resize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
-  const auto value = [&](int i) { return ctx.has_input(i) ? given(ctx.input_value(i)) : nullptr; };
-  const ResizeParams form =
+  const auto value = [&](int i) { return ctx.has_input(i) ? non_empty(ctx.input_value(i)) : nullptr; };
+  const ResizeParams params =
       resize_params(ctx.node(), ctx.input_shape(kX), &ctx.output_shape(output), value(kScales), value(kSizes));
   const DType stored = ctx.output_value(output).dtype;
-  const DType dtype = form.mode == "nearest" ? stored : stored == DType::f64 ? DType::f64 : DType::f32;
+  const DType dtype = params.mode == "nearest" ? stored : stored == DType::f64 ? DType::f64 : DType::f32;
   std::vector<std::pair<size_t, Taps>> taps;
   std::vector<Axis> axes;
   Expr inside = boolean(true), stays = boolean(true), weights;
-  for (const ResizedDim& d : form.dims) {
-    const Source source(ctx, form, d, at[d.dim]);
-    if (form.crops()) inside = both(inside, source.position_inside());
+  for (const ResizedDim& d : params.dims) {
+    const Source source(ctx, params, d, at[d.dim]);
+    if (params.crops()) inside = both(inside, source.position_inside());
     if (source.stays()) continue;
     stays = both(stays, source.stays_in_run());
-    if (!form.antialias) {
+    if (!params.antialias) {
       taps.emplace_back(d.dim, source.taps(dtype));
       continue;
     }
@@ -339,11 +341,11 @@ Expr lower_resize(LowerContext& ctx, int output, const std::vector<Expr>& at) {
   Index from = at;
   Expr sum = reduce_over(ReduceOp::sum, axes, sum_of_taps(ctx, taps, 0, from, dtype));
   if (weights) sum = binary(BinaryOp::div, sum, weights);
-  if (form.mode != "nearest" && !is_float(stored)) sum = nudged(sum);
+  if (params.mode != "nearest" && !is_float(stored)) sum = nudged(sum);
   Expr y = as_output(ctx, output, sum);
   // Models that resize inputs to a fixed size often get inputs of that size, so unchanged elements are copied.
-  if (!form.antialias) y = select(stays, guarded(ctx.input(kX, at)), y);
-  return inside->kind == ExprKind::constant ? y : select(inside, y, number(stored, form.extrapolation));
+  if (!params.antialias) y = select(stays, guarded(ctx.input(kX, at)), y);
+  return inside->kind == ExprKind::constant ? y : select(inside, y, number(stored, params.extrapolation));
 }
 
 }  // namespace

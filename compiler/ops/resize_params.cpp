@@ -18,20 +18,20 @@ void require_one_of(const Node& node, const char* attribute, const std::string& 
   fail_node(node, concat("attribute ", attribute, " is '", value, "', which is not known"));
 }
 
-void read_attributes(const Node& node, ResizeParams& form) {
-  form.mode = node.string_attribute("mode", "nearest");
-  form.coordinates = node.string_attribute("coordinate_transformation_mode", "half_pixel");
-  form.nearest = node.string_attribute("nearest_mode", "round_prefer_floor");
-  require_one_of(node, "mode", form.mode, std::array{"nearest", "linear", "cubic"});
-  require_one_of(node, "coordinate_transformation_mode", form.coordinates,
+void read_attributes(const Node& node, ResizeParams& params) {
+  params.mode = node.string_attribute("mode", "nearest");
+  params.coordinates = node.string_attribute("coordinate_transformation_mode", "half_pixel");
+  params.nearest = node.string_attribute("nearest_mode", "round_prefer_floor");
+  require_one_of(node, "mode", params.mode, std::array{"nearest", "linear", "cubic"});
+  require_one_of(node, "coordinate_transformation_mode", params.coordinates,
                  std::array{"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
                             "tf_half_pixel_for_nn", "tf_crop_and_resize"});
-  require_one_of(node, "nearest_mode", form.nearest,
+  require_one_of(node, "nearest_mode", params.nearest,
                  std::array{"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"});
-  form.exclude_outside = node.int_attribute("exclude_outside", 0) != 0;
-  form.cubic_a = node.float_attribute("cubic_coeff_a", -0.75);
-  form.extrapolation = node.float_attribute("extrapolation_value", 0);
-  form.antialias = node.int_attribute("antialias", 0) != 0 && form.mode != "nearest";
+  params.exclude_outside = node.int_attribute("exclude_outside", 0) != 0;
+  params.cubic_a = node.float_attribute("cubic_coeff_a", -0.75);
+  params.extrapolation = node.float_attribute("extrapolation_value", 0);
+  params.antialias = node.int_attribute("antialias", 0) != 0 && params.mode != "nearest";
 }
 
 /// The listed dimensions; without `axes`, all of them.
@@ -154,9 +154,9 @@ Ratio simplest_ratio(float scale) {
   return {up, down};
 }
 
-SourceLine source_line(const ResizeParams& form, const ResizedDim& d) {
+SourceLine source_line(const ResizeParams& params, const ResizedDim& d) {
   const Dim &up = d.ratio->up, &down = d.ratio->down;
-  const std::string& how = form.coordinates;
+  const std::string& how = params.coordinates;
   if (how == "asymmetric") return {down, 0, up};
   if (how == "tf_half_pixel_for_nn") return {down * 2, down, up * 2};
   // The last element of the output maps to the last element of the input. A single output element maps to the first.
@@ -204,13 +204,13 @@ int64_t nearest_in_floats(const std::string& how, float scale, float x) {
 
 }  // namespace
 
-bool takes_exact_nearest(const ResizeParams& form, const ResizedDim& d) {
+bool takes_exact_nearest(const ResizeParams& params, const ResizedDim& d) {
   // F32 is exact here, because whole numbers are multiplied before the division.
-  if (form.coordinates == "align_corners") return true;
+  if (params.coordinates == "align_corners") return true;
   if (!d.ratio->up.is_constant() || !d.ratio->down.is_constant()) return false;
   ResizedDim some = d;  // a symbolic extent is tested with many elements
-  if (!d.out->is_constant() && form.coordinates != "half_pixel_symmetric") some.out = kMostChecked;
-  const SourceLine line = nearest_line(form, some, source_line(form, some));
+  if (!d.out->is_constant() && params.coordinates != "half_pixel_symmetric") some.out = kMostChecked;
+  const SourceLine line = nearest_line(params, some, source_line(params, some));
   if (!line.slope.is_constant() || !line.start.is_constant() || !line.divisor.is_constant()) return false;
   const int64_t slope = line.slope.constant(), start = line.start.constant(), divisor = line.divisor.constant();
   const auto number = [](const Dim& n, int64_t otherwise) { return n.is_constant() ? n.constant() : otherwise; };
@@ -219,37 +219,37 @@ bool takes_exact_nearest(const ResizeParams& form, const ResizedDim& d) {
   const float scale = d.scale.value_or(static_cast<float>(up) / static_cast<float>(down));
   for (int64_t i = 0; i < out; ++i) {
     const int64_t at = slope * i + start, exact = at / divisor - (at % divisor < 0 ? 1 : 0);
-    const float x = position_in_floats(form.coordinates, scale, static_cast<float>(in),
+    const float x = position_in_floats(params.coordinates, scale, static_cast<float>(in),
                                        static_cast<float>(number(*d.out, 2)), static_cast<float>(i));
-    const int64_t floats = nearest_in_floats(form.nearest, scale, x);
+    const int64_t floats = nearest_in_floats(params.nearest, scale, x);
     if (std::clamp<int64_t>(exact, 0, in - 1) != std::clamp<int64_t>(floats, 0, in - 1)) return false;
   }
   return true;
 }
 
-SourceLine nearest_line(const ResizeParams& form, const ResizedDim& d, const SourceLine& line) {
+SourceLine nearest_line(const ResizeParams& params, const ResizedDim& d, const SourceLine& line) {
   const auto& [slope, start, divisor] = line;
   const bool shrinks = (d.ratio->down - d.ratio->up).lower_bound().value_or(-1) > 0;
-  if (form.nearest == "floor" || (form.nearest == "simple" && !shrinks)) return same_floors(line);
-  if (form.nearest == "ceil" || form.nearest == "simple") return same_floors({slope, start + divisor - 1, divisor});
-  if (form.nearest == "round_prefer_ceil") return same_floors({slope * 2, start * 2 + divisor, divisor * 2});
+  if (params.nearest == "floor" || (params.nearest == "simple" && !shrinks)) return same_floors(line);
+  if (params.nearest == "ceil" || params.nearest == "simple") return same_floors({slope, start + divisor - 1, divisor});
+  if (params.nearest == "round_prefer_ceil") return same_floors({slope * 2, start * 2 + divisor, divisor * 2});
   return same_floors({slope * 2, start * 2 + divisor - 1, divisor * 2});  // the ceiling of x - 1/2
 }
 
 ResizeParams resize_params(const Node& node, const Shape& x, const Shape* y, const Value* scales, const Value* sizes) {
-  ResizeParams form;
-  read_attributes(node, form);
+  ResizeParams params;
+  read_attributes(node, params);
   if (!scales == !sizes) fail_node(node, "either scales (input 2) or sizes (input 3) must be given");
-  form.dims = listed_dims(node, x, y, scales ? *scales : *sizes);
+  params.dims = listed_dims(node, x, y, scales ? *scales : *sizes);
   if (scales)
-    scale_dims(node, *scales, form.dims);
+    scale_dims(node, *scales, params.dims);
   else
-    size_dims(node, *sizes, form.dims, form.open_policy);
-  if (form.antialias && !form.open_policy.empty())
+    size_dims(node, *sizes, params.dims, params.open_policy);
+  if (params.antialias && !params.open_policy.empty())
     fail_node(node, "antialias=1 with keep_aspect_ratio_policy needs sizes that are known at compile time");
-  if (form.antialias && form.crops())
+  if (params.antialias && params.crops())
     fail_node(node, "antialias=1 does not go with coordinate_transformation_mode 'tf_crop_and_resize'");
-  return form;
+  return params;
 }
 
 }  // namespace gcg

@@ -55,7 +55,7 @@ struct SourceLine {
   Dim slope, start, divisor = 1;
 };
 /// Requires: the ratio is known, and the node does not crop.
-SourceLine source_line(const ResizeParams& form, const ResizedDim& d);
+SourceLine source_line(const ResizeParams& params, const ResizedDim& d);
 
 /// A line with the same floors and smaller numbers, if slope and divisor have a common factor.
 SourceLine same_floors(const SourceLine& line);
@@ -63,10 +63,10 @@ SourceLine same_floors(const SourceLine& line);
 /// True if `nearest_mode` takes the same elements on the exact line as at onnxruntime's f32 positions. The rounding of
 /// f32 matters if a position is exactly an element, or exactly between two. Requires: the ratio is known, and the node
 /// does not crop.
-bool takes_exact_nearest(const ResizeParams& form, const ResizedDim& d);
+bool takes_exact_nearest(const ResizeParams& params, const ResizedDim& d);
 
 /// The line whose floor is the element that `nearest_mode` takes on `line`.
-SourceLine nearest_line(const ResizeParams& form, const ResizedDim& d, const SourceLine& line);
+SourceLine nearest_line(const ResizeParams& params, const ResizedDim& d, const SourceLine& line);
 
 // resize_upgrade.cpp
 void upgrade_resize(UpgradeContext& ctx);

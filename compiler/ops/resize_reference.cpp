@@ -35,9 +35,9 @@ struct Attributes {
         antialias(node.int_attribute("antialias", 0) != 0) {}
 };
 
-double source_position(const Attributes& form, const Line& line, double i) {
+double source_position(const Attributes& attributes, const Line& line, double i) {
   const auto in = static_cast<double>(line.in), out = static_cast<double>(line.out);
-  const std::string& how = form.coordinates;
+  const std::string& how = attributes.coordinates;
   if (how == "asymmetric") return i * line.down / line.up;
   if (how == "align_corners") return line.length <= 1 ? 0 : i * (in - 1) / (line.length - 1);
   if (how == "tf_half_pixel_for_nn") return (i + 0.5) * line.down / line.up;
@@ -51,10 +51,10 @@ double source_position(const Attributes& form, const Line& line, double i) {
 }
 
 /// The position in f32. Its rounding decides which element is the nearest.
-double float_position(const Attributes& form, const Line& line, int64_t i) {
+double float_position(const Attributes& attributes, const Line& line, int64_t i) {
   const auto in = static_cast<float>(line.in), out = static_cast<float>(line.out), at = static_cast<float>(i);
-  const std::string& how = form.coordinates;
-  if (how == "align_corners" || how == "tf_crop_and_resize") return source_position(form, line, at);
+  const std::string& how = attributes.coordinates;
+  if (how == "align_corners" || how == "tf_crop_and_resize") return source_position(attributes, line, at);
   if (how == "asymmetric") return at / line.scale;
   if (how == "tf_half_pixel_for_nn") return (at + 0.5F) / line.scale;
   if (how == "pytorch_half_pixel" && line.out == 1) return 0;
@@ -62,11 +62,12 @@ double float_position(const Attributes& form, const Line& line, int64_t i) {
   return offset + (at + 0.5F) / line.scale - 0.5F;
 }
 
-int64_t nearest(const Attributes& form, const Line& line, double x) {
+int64_t nearest(const Attributes& attributes, const Line& line, double x) {
   double rounded = std::ceil(x - 0.5);
-  if (form.nearest == "round_prefer_ceil") rounded = std::floor(x + 0.5);
-  if (form.nearest == "floor" || (form.nearest == "simple" && line.up >= line.down)) rounded = std::floor(x);
-  if (form.nearest == "ceil" || (form.nearest == "simple" && line.up < line.down)) rounded = std::ceil(x);
+  if (attributes.nearest == "round_prefer_ceil") rounded = std::floor(x + 0.5);
+  if (attributes.nearest == "floor" || (attributes.nearest == "simple" && line.up >= line.down))
+    rounded = std::floor(x);
+  if (attributes.nearest == "ceil" || (attributes.nearest == "simple" && line.up < line.down)) rounded = std::ceil(x);
   return static_cast<int64_t>(rounded);
 }
 
@@ -82,15 +83,15 @@ struct Weighted {
 };
 
 /// The weights of a line that shrinks: their spacing is that of the result's elements, and their sum is 1.
-std::vector<Weighted> stretched_weights(const Attributes& form, const Line& line, double x) {
-  const double scale = std::min(line.up / line.down, 1.0), radius = form.mode == "linear" ? 1 / scale : 2 / scale;
+std::vector<Weighted> stretched_weights(const Attributes& attributes, const Line& line, double x) {
+  const double scale = std::min(line.up / line.down, 1.0), radius = attributes.mode == "linear" ? 1 / scale : 2 / scale;
   std::vector<Weighted> result;
   double sum = 0;
   for (auto p = static_cast<int64_t>(std::floor(x - radius)); static_cast<double>(p) <= x + radius; ++p) {
     const double distance = (static_cast<double>(p) - x) * scale;
-    const double weight =
-        form.mode == "linear" ? std::max(1 - std::abs(distance), 0.0) : cubic_weight(form.cubic_a, distance);
-    if (form.exclude_outside && (p < 0 || p >= line.in)) continue;
+    const double weight = attributes.mode == "linear" ? std::max(1 - std::abs(distance), 0.0)
+                                                      : cubic_weight(attributes.cubic_a, distance);
+    if (attributes.exclude_outside && (p < 0 || p >= line.in)) continue;
     result.push_back({std::clamp<int64_t>(p, 0, line.in - 1), weight});
     sum += weight;
   }
@@ -98,26 +99,26 @@ std::vector<Weighted> stretched_weights(const Attributes& form, const Line& line
   return result;
 }
 
-std::vector<Weighted> weights(const Attributes& form, const Line& line, double x) {
-  if (form.antialias && form.mode != "nearest") return stretched_weights(form, line, x);
+std::vector<Weighted> weights(const Attributes& attributes, const Line& line, double x) {
+  if (attributes.antialias && attributes.mode != "nearest") return stretched_weights(attributes, line, x);
   std::vector<Weighted> result;
   const auto first = static_cast<int64_t>(std::floor(x));
-  if (form.mode == "nearest") {
-    result = {{nearest(form, line, x), 1}};
-  } else if (form.mode == "linear") {
+  if (attributes.mode == "nearest") {
+    result = {{nearest(attributes, line, x), 1}};
+  } else if (attributes.mode == "linear") {
     for (int64_t p : {first, first + 1}) result.push_back({p, 1 - std::abs(x - static_cast<double>(p))});
   } else {
     for (int64_t p = first - 1; p <= first + 2; ++p)
-      result.push_back({p, cubic_weight(form.cubic_a, x - static_cast<double>(p))});
+      result.push_back({p, cubic_weight(attributes.cubic_a, x - static_cast<double>(p))});
   }
   double sum = 0;
   for (Weighted& w : result) {
     const bool outside = w.position < 0 || w.position >= line.in;
-    if (outside && form.exclude_outside && form.mode == "cubic") w.weight = 0;
+    if (outside && attributes.exclude_outside && attributes.mode == "cubic") w.weight = 0;
     w.position = std::clamp<int64_t>(w.position, 0, line.in - 1);
     sum += w.weight;
   }
-  if (form.exclude_outside)
+  if (attributes.exclude_outside)
     for (Weighted& w : result) w.weight /= sum;
   return result;
 }
@@ -128,7 +129,7 @@ struct Values {
   std::vector<double> data;
 };
 
-Values resized(const Attributes& form, const Line& line, const Values& x) {
+Values resized(const Attributes& attributes, const Line& line, const Values& x) {
   Values y{x.shape, {}};
   y.shape[line.dim] = line.out;
   const std::vector<int64_t> strides = row_major_strides(x.shape);
@@ -136,10 +137,10 @@ Values resized(const Attributes& form, const Line& line, const Values& x) {
     int64_t base = 0;
     for (size_t d = 0; d < at.size(); ++d) base += d == line.dim ? 0 : at[d] * strides[d];
     const int64_t i = at[line.dim];
-    const double position =
-        form.mode == "nearest" ? float_position(form, line, i) : source_position(form, line, static_cast<double>(i));
+    const double position = attributes.mode == "nearest" ? float_position(attributes, line, i)
+                                                         : source_position(attributes, line, static_cast<double>(i));
     double sum = 0;
-    for (const Weighted& w : weights(form, line, position))
+    for (const Weighted& w : weights(attributes, line, position))
       sum += w.weight * x.data[static_cast<size_t>(base + w.position * strides[line.dim])];
     y.data.push_back(sum);
   });
@@ -200,10 +201,10 @@ std::vector<Line> lines_of(ReferenceContext& ctx) {
   return lines;
 }
 
-bool is_cropped_away(const Attributes& form, const std::vector<Line>& lines, const std::vector<int64_t>& at) {
-  if (form.coordinates != "tf_crop_and_resize") return false;
+bool is_cropped_away(const Attributes& attributes, const std::vector<Line>& lines, const std::vector<int64_t>& at) {
+  if (attributes.coordinates != "tf_crop_and_resize") return false;
   return std::any_of(lines.begin(), lines.end(), [&](const Line& l) {
-    const double x = source_position(form, l, static_cast<double>(at[l.dim]));
+    const double x = source_position(attributes, l, static_cast<double>(at[l.dim]));
     return x < 0 || x > static_cast<double>(l.in - 1);
   });
 }
@@ -212,18 +213,18 @@ bool is_cropped_away(const Attributes& form, const std::vector<Line>& lines, con
 
 std::vector<Tensor> reference_resize(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
-  const Attributes form(ctx.node());
+  const Attributes attributes(ctx.node());
   const std::vector<Line> lines = lines_of(ctx);
-  const bool chooses = form.mode == "nearest";
+  const bool chooses = attributes.mode == "nearest";
   Values values{x.shape(), {}};
   for (int64_t i = 0; i < x.elements(); ++i) values.data.push_back(chooses ? static_cast<double>(i) : x.at_double(i));
-  for (const Line& line : lines) values = resized(form, line, values);
+  for (const Line& line : lines) values = resized(attributes, line, values);
   Tensor y(x.dtype(), values.shape);
   const double extrapolation = ctx.node().float_attribute("extrapolation_value", 0);
   int64_t i = 0;
   for_each_index(values.shape, [&](const std::vector<int64_t>& at) {
     const double value = values.data[static_cast<size_t>(i)];
-    if (is_cropped_away(form, lines, at))
+    if (is_cropped_away(attributes, lines, at))
       y.set_double(i, extrapolation);
     else if (chooses)
       copy_element(y, i, x, static_cast<int64_t>(value));

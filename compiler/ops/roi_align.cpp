@@ -45,15 +45,15 @@ void upgrade_roi_align(UpgradeContext& ctx) {
 }
 
 void infer_roi_align(InferContext& ctx) {
-  const RoiParams form(ctx.node());
+  const RoiParams params(ctx.node());
   if (ctx.rank(kX) != 4 || ctx.rank(kRois) != 2 || ctx.rank(kBatchIndices) != 1)
     ctx.fail("the inputs must be X [N, C, H, W], rois [R, 4] and batch_indices [R]");
   ctx.require_equal(ctx.shape(kRois)[1], 4, "columns of rois");
   const Dim rois =
       ctx.require_equal(ctx.shape(kRois)[0], ctx.shape(kBatchIndices)[0], "rows of rois and batch_indices");
-  if (form.samples == 0)
+  if (params.samples == 0)
     for (const char* side : {"samples_down", "samples_across"}) ctx.fresh_symbol(side);
-  ctx.set_output(0, ctx.dtype(kX), {rois, ctx.shape(kX)[1], form.out[0], form.out[1]});
+  ctx.set_output(0, ctx.dtype(kX), {rois, ctx.shape(kX)[1], params.out[0], params.out[1]});
 }
 
 /// A region along one side. Side 0 is its height, side 1 its width.
@@ -62,17 +62,17 @@ struct Side {
   Expr samples;      // per cell, i64
 };
 
-Side side_of(LowerContext& ctx, const RoiParams& form, const Expr& roi, int side) {
+Side side_of(LowerContext& ctx, const RoiParams& params, const Expr& roi, int side) {
   const auto corner = [&](int64_t column) {
     const Expr at = arithmetic_input(ctx, kRois, {roi, index(column)});
-    return at * number(at->dtype, form.scale) - number(at->dtype, form.shift);
+    return at * number(at->dtype, params.scale) - number(at->dtype, params.shift);
   };
   const Expr start = corner(1 - side);
   Expr size = corner(3 - side) - start;
-  if (!form.keeps_small) size = binary(BinaryOp::max, size, number(size->dtype, 1));
-  const Expr cell = binary(BinaryOp::div, size, number(size->dtype, static_cast<double>(form.out[side])));
+  if (!params.keeps_small) size = binary(BinaryOp::max, size, number(size->dtype, 1));
+  const Expr cell = binary(BinaryOp::div, size, number(size->dtype, static_cast<double>(params.out[side])));
   const Expr adapted = binary(BinaryOp::max, cast(DType::i64, unary(UnaryOp::ceil, cell)), index(0));
-  return {start, cell, form.samples > 0 ? index(form.samples) : adapted};
+  return {start, cell, params.samples > 0 ? index(params.samples) : adapted};
 }
 
 /// The largest number of samples along one side that a cell of any region has.
@@ -100,7 +100,7 @@ Sample sample_at(const Side& side, const Expr& cell, const Expr& sample, const D
 }
 
 Expr lower_roi_align(LowerContext& ctx, int output, const std::vector<Expr>& at) {
-  const RoiParams form(ctx.node());
+  const RoiParams params(ctx.node());
   const Shape& x = ctx.input_shape(kX);
   const std::vector<std::string> symbols = ctx.node().strings_attribute(kSymbolsAttribute);
   const Expr batch = clamp_index(integer_input(ctx, kBatchIndices, {at[0]}), x[0]);
@@ -108,11 +108,11 @@ Expr lower_roi_align(LowerContext& ctx, int output, const std::vector<Expr>& at)
   Sample samples[2];
   Expr taken, count;
   for (int s = 0; s < 2; ++s) {
-    const Side side = side_of(ctx, form, at[0], s);
+    const Side side = side_of(ctx, params, at[0], s);
     const auto i = static_cast<size_t>(s);
-    axes.push_back(ctx.fresh_axis(form.samples > 0 ? Dim(form.samples) : Dim::symbol(symbols.at(i))));
+    axes.push_back(ctx.fresh_axis(params.samples > 0 ? Dim(params.samples) : Dim::symbol(symbols.at(i))));
     samples[s] = sample_at(side, at[i + 2], axis_ref(axes.back()), x[i + 2]);
-    if (form.samples == 0) taken = both(taken, binary(BinaryOp::less, axis_ref(axes.back()), side.samples));
+    if (params.samples == 0) taken = both(taken, binary(BinaryOp::less, axis_ref(axes.back()), side.samples));
     count = count ? count * side.samples : side.samples;
   }
   const auto corner = [&](bool down, bool across) {
@@ -123,17 +123,17 @@ Expr lower_roi_align(LowerContext& ctx, int output, const std::vector<Expr>& at)
     return weight(samples[0].t, down) * weight(samples[1].t, across) * v;
   };
   const auto combine = [&](const Expr& a, const Expr& b) {
-    return form.averages ? a + b : binary(BinaryOp::max, a, b);
+    return params.averages ? a + b : binary(BinaryOp::max, a, b);
   };
   const Expr value =
       combine(combine(corner(false, false), corner(false, true)), combine(corner(true, false), corner(true, true)));
   const Expr zero = number(value->dtype, 0);
   const Expr sample = select(both(samples[0].inside, samples[1].inside), value, zero);
-  const ReduceOp op = form.averages ? ReduceOp::sum : ReduceOp::max;
+  const ReduceOp op = params.averages ? ReduceOp::sum : ReduceOp::max;
   const Expr all = reduce(op, axes, taken ? select(taken, sample, reduce_identity(op, value->dtype)) : sample);
   const Expr none = taken ? binary(BinaryOp::less, count, index(1)) : boolean(false);
   const Expr mean = binary(BinaryOp::div, all, cast(all->dtype, binary(BinaryOp::max, count, index(1))));
-  return unless_empty(x, as_output(ctx, output, select(none, zero, form.averages ? mean : all)));
+  return unless_empty(x, as_output(ctx, output, select(none, zero, params.averages ? mean : all)));
 }
 
 // ---- program
@@ -144,21 +144,21 @@ class RoiProgram {
  public:
   explicit RoiProgram(ProgramBuilder& p)
       : p_(p),
-        form_(p.node()),
+        params_(p.node()),
         x_(p.input_shape(kX)),
-        cells_(form_.out[0] * form_.out[1]),
+        cells_(params_.out[0] * params_.out[1]),
         dtype_(arithmetic_dtype(p.input_dtype(kX))) {}
 
   void run() {
     const Expr roi = p_.parallel(p_.input_shape(kRois)[0]), block = p_.parallel(ceil_div(x_[1], kChannels));
     LowerContext& ctx = p_.context();
     const Expr batch = p_.let(clamp_index(integer_input(ctx, kBatchIndices, {roi}), x_[0]));
-    const Table down = table(side_of(ctx, form_, roi, 0), 0), across = table(side_of(ctx, form_, roi, 1), 1);
+    const Table down = table(side_of(ctx, params_, roi, 0), 0), across = table(side_of(ctx, params_, roi, 1), 1);
     const ProgramBuilder::Array sums = p_.array(dtype_, cells_);
     const Expr first = p_.let(block * index(kChannels)),
                last = binary(BinaryOp::min, first + index(kChannels), extent(x_[1]));
     p_.loop(Range(first, last, x_[1]), [&](const Expr& channel) {
-      const Expr none = form_.averages ? zero() : reduce_identity(ReduceOp::max, dtype_);
+      const Expr none = params_.averages ? zero() : reduce_identity(ReduceOp::max, dtype_);
       each_cell([&](const Expr& cell) { p_.put(sums, cell, none); });
       const Expr plane = p_.let((batch * extent(x_[1]) + channel) * extent(x_[2] * x_[3]));
       const auto add = [&] { add_samples(sums, plane, down, across); };
@@ -167,7 +167,7 @@ class RoiProgram {
       const Expr count = p_.let(down.samples * across.samples);
       each_cell([&](const Expr& cell) {
         Expr all = p_.at(sums, cell);
-        if (form_.averages)
+        if (params_.averages)
           all = binary(BinaryOp::div, all, cast(dtype_, binary(BinaryOp::max, count, index(1))));
         else
           all = select(both(some, binary(BinaryOp::greater, count, index(0))), all, zero());
@@ -187,25 +187,25 @@ class RoiProgram {
   };
 
   Expr zero() const { return number(dtype_, 0); }
-  Expr row_of(const Expr& cell) const { return binary(BinaryOp::floor_div, cell, index(form_.out[1])); }
-  Expr column_of(const Expr& cell) const { return binary(BinaryOp::mod, cell, index(form_.out[1])); }
+  Expr row_of(const Expr& cell) const { return binary(BinaryOp::floor_div, cell, index(params_.out[1])); }
+  Expr column_of(const Expr& cell) const { return binary(BinaryOp::mod, cell, index(params_.out[1])); }
   void each_cell(const ProgramBuilder::IndexedBody& body) { p_.each(Range(cells_), body); }
 
   Table table(const Side& at, int side) {
-    const Side kept{p_.let(at.start), p_.let(at.cell), p_.let(at.samples)};
+    const Side stored{p_.let(at.start), p_.let(at.cell), p_.let(at.samples)};
     const std::vector<std::string> symbols = p_.node().strings_attribute(kSymbolsAttribute);
     const auto d = static_cast<size_t>(side);
-    const Dim most = form_.samples > 0 ? Dim(form_.samples) : Dim::symbol(symbols.at(d)), elements = most * cells_;
-    const Table table{kept.samples,
+    const Dim most = params_.samples > 0 ? Dim(params_.samples) : Dim::symbol(symbols.at(d)), elements = most * cells_;
+    const Table table{stored.samples,
                       most,
                       p_.array(DType::i64, elements),
                       p_.array(DType::i64, elements),
                       p_.array(dtype_, elements),
                       p_.array(dtype_, elements)};
     const Expr stride = side == 0 ? extent(x_[3]) : index(1);
-    p_.loop(Range(index(0), kept.samples, most), [&](const Expr& i) {
+    p_.loop(Range(index(0), stored.samples, most), [&](const Expr& i) {
       each_cell([&](const Expr& cell) {
-        const Sample s = sample_at(kept, side == 0 ? row_of(cell) : column_of(cell), i, x_[d + 2]);
+        const Sample s = sample_at(stored, side == 0 ? row_of(cell) : column_of(cell), i, x_[d + 2]);
         const Expr place = i * index(cells_) + cell;
         p_.put(table.low, place, s.low * stride);
         p_.put(table.high, place, s.high * stride);
@@ -229,7 +229,7 @@ class RoiProgram {
     });
   }
 
-  Expr combine(const Expr& a, const Expr& b) const { return form_.averages ? a + b : binary(BinaryOp::max, a, b); }
+  Expr combine(const Expr& a, const Expr& b) const { return params_.averages ? a + b : binary(BinaryOp::max, a, b); }
 
   Expr interpolated(const Expr& plane, const Table& down, const Table& across, const Expr& y, const Expr& x) const {
     const auto corner = [&](bool below, bool right) {
@@ -242,7 +242,7 @@ class RoiProgram {
   }
 
   ProgramBuilder& p_;
-  const RoiParams form_;
+  const RoiParams params_;
   const Shape x_;
   const int64_t cells_;
   const DType dtype_;
@@ -272,19 +272,19 @@ double reference_sample(const Tensor& x, int64_t plane, double row, double colum
 }
 
 std::vector<Tensor> reference_roi_align(ReferenceContext& ctx) {
-  const RoiParams form(ctx.node());
+  const RoiParams params(ctx.node());
   const Tensor &x = *ctx.input(kX), &rois = *ctx.input(kRois), &batches = *ctx.input(kBatchIndices);
-  const std::vector<int64_t> shape = {rois.shape()[0], x.shape()[1], form.out[0], form.out[1]};
+  const std::vector<int64_t> shape = {rois.shape()[0], x.shape()[1], params.out[0], params.out[1]};
   Tensor y(x.dtype(), shape);
   for_each_index(shape, [&, o = int64_t{0}](const std::vector<int64_t>& at) mutable {
     double start[2], cell[2];
     int64_t count[2];
     for (int s = 0; s < 2; ++s) {
-      start[s] = rois.at_double(at[0] * 4 + 1 - s) * form.scale - form.shift;
-      double size = rois.at_double(at[0] * 4 + 3 - s) * form.scale - form.shift - start[s];
-      if (!form.keeps_small) size = std::fmax(size, 1);
-      cell[s] = size / static_cast<double>(form.out[s]);
-      count[s] = form.samples > 0 ? form.samples : static_cast<int64_t>(std::ceil(cell[s]));
+      start[s] = rois.at_double(at[0] * 4 + 1 - s) * params.scale - params.shift;
+      double size = rois.at_double(at[0] * 4 + 3 - s) * params.scale - params.shift - start[s];
+      if (!params.keeps_small) size = std::fmax(size, 1);
+      cell[s] = size / static_cast<double>(params.out[s]);
+      count[s] = params.samples > 0 ? params.samples : static_cast<int64_t>(std::ceil(cell[s]));
       start[s] += static_cast<double>(at[static_cast<size_t>(s + 2)]) * cell[s];
     }
     const int64_t plane = batches.at_int(at[0]) * x.shape()[1] + at[1];
@@ -294,13 +294,13 @@ std::vector<Tensor> reference_roi_align(ReferenceContext& ctx) {
         const auto place = [&](int s, int64_t k) {
           return start[s] + (static_cast<double>(k) + 0.5) * cell[s] / static_cast<double>(count[s]);
         };
-        const double value = reference_sample(x, plane, place(0, i), place(1, j), form.averages);
+        const double value = reference_sample(x, plane, place(0, i), place(1, j), params.averages);
         sum += value;
         most = std::fmax(most, value);
       }
     const int64_t all = count[0] * count[1];
     const bool none = count[0] < 1 || count[1] < 1;
-    y.set_double(o++, none ? 0 : form.averages ? sum / static_cast<double>(all) : most);
+    y.set_double(o++, none ? 0 : params.averages ? sum / static_cast<double>(all) : most);
   });
   return {std::move(y)};
 }

@@ -80,11 +80,12 @@ void infer_expand(InferContext& ctx) {
 /// The symbols are the extents of the dimensions in which the input has the extent 1.
 Expr expanded_extent(LowerContext& ctx, int symbol) {
   const Shape& x = ctx.input_shape(0);
-  const int64_t asked = ctx.input_shape(1)[0].constant(), own = static_cast<int64_t>(x.size());
-  const int64_t rank = std::max(asked, own);
+  const int64_t target_rank = ctx.input_shape(1)[0].constant(), input_rank = static_cast<int64_t>(x.size());
+  const int64_t rank = std::max(target_rank, input_rank);
   for (int64_t d = 0; d < rank; ++d) {
-    const bool open = d < rank - own || x[static_cast<size_t>(d - rank + own)].is(1);
-    if (open && symbol-- == 0) return d < rank - asked ? index(1) : integer_input(ctx, 1, {index(d - rank + asked)});
+    const bool open = d < rank - input_rank || x[static_cast<size_t>(d - rank + input_rank)].is(1);
+    if (open && symbol-- == 0)
+      return d < rank - target_rank ? index(1) : integer_input(ctx, 1, {index(d - rank + target_rank)});
   }
   GCG_CHECK(false, "Expand has fewer open extents");
 }
@@ -94,12 +95,12 @@ Expr expanded_extent(LowerContext& ctx, int symbol) {
 Expr agreement(LowerContext& ctx) {
   const Shape& x = ctx.input_shape(0);
   if (known_dims(ctx.input_value(1))) return nullptr;
-  const auto asked = static_cast<size_t>(ctx.input_shape(1)[0].constant()), own = x.size();
+  const auto target_rank = static_cast<size_t>(ctx.input_shape(1)[0].constant()), input_rank = x.size();
   Expr wrong;
-  for (size_t d = asked > own ? 0 : own - asked; d < own; ++d) {
+  for (size_t d = target_rank > input_rank ? 0 : input_rank - target_rank; d < input_rank; ++d) {
     if (x[d].is(1)) continue;
     const Expr extent_asked =
-        integer_input(ctx, 1, {index(static_cast<int64_t>(d + asked) - static_cast<int64_t>(own))});
+        integer_input(ctx, 1, {index(static_cast<int64_t>(d + target_rank) - static_cast<int64_t>(input_rank))});
     const Expr here = binary(BinaryOp::logical_and, binary(BinaryOp::not_equal, extent_asked, index(1)),
                              binary(BinaryOp::not_equal, extent_asked, extent(x[d])));
     wrong = wrong ? binary(BinaryOp::logical_or, wrong, here) : here;

@@ -28,9 +28,9 @@ Expr float_value(const SmallFloat& f, const Expr& stored) {
   const Expr mantissa = binary(BinaryOp::bit_and, magnitude, i32((int64_t{1} << f.mantissa_bits) - 1));
   const Expr exponent = binary(BinaryOp::shift_right, magnitude, i32(f.mantissa_bits));
   const Expr subnormal = is(exponent, 0);
-  const Expr whole = select(subnormal, mantissa, mantissa + i32(int64_t{1} << f.mantissa_bits));
+  const Expr encoded = select(subnormal, mantissa, mantissa + i32(int64_t{1} << f.mantissa_bits));
   const Expr power = binary(BinaryOp::max, exponent - i32(1), i32(0));
-  Expr value = cast(DType::f32, whole) * scaled(power, f.exponent_bits, std::ldexp(1, 1 - f.bias - f.mantissa_bits));
+  Expr value = cast(DType::f32, encoded) * scaled(power, f.exponent_bits, std::ldexp(1, 1 - f.bias - f.mantissa_bits));
   const Expr nan = f32(std::numeric_limits<double>::quiet_NaN());
   if (f.infinity != 0) value = select(is(magnitude, f.infinity), f32(std::numeric_limits<double>::infinity()), value);
   const int64_t beyond = f.infinity != 0 ? f.infinity : f.largest;
@@ -69,10 +69,10 @@ Expr float_element(const SmallFloat& f, const Expr& x, bool saturate) {
 }
 
 /// The low bits, zero- or sign-extended.
-Expr low_bits(DType dtype, const Expr& whole) {
+Expr low_bits(DType dtype, const Expr& encoded) {
   const int bits = small_int_bits(dtype);
-  if (storage_dtype(dtype) == DType::u8) return binary(BinaryOp::bit_and, whole, i32((int64_t{1} << bits) - 1));
-  return binary(BinaryOp::shift_right, binary(BinaryOp::shift_left, whole, i32(32 - bits)), i32(32 - bits));
+  if (storage_dtype(dtype) == DType::u8) return binary(BinaryOp::bit_and, encoded, i32((int64_t{1} << bits) - 1));
+  return binary(BinaryOp::shift_right, binary(BinaryOp::shift_left, encoded, i32(32 - bits)), i32(32 - bits));
 }
 
 }  // namespace

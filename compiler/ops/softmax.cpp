@@ -123,7 +123,7 @@ std::vector<Tensor> by_rows(ReferenceContext& ctx, Normalise normalise) {
   Tensor y(x.dtype(), x.shape());
   const SplitOffsets offsets = split_offsets(x.shape(), normalised_axes(ctx.node(), x.rank()));
   std::vector<double> row(offsets.swept.size());
-  for (int64_t start : offsets.kept) {
+  for (int64_t start : offsets.outer) {
     for (size_t i = 0; i < row.size(); ++i) row[i] = x.at_double(start + offsets.swept[i]);
     normalise(row);
     for (size_t i = 0; i < row.size(); ++i) y.set_double(start + offsets.swept[i], row[i]);

@@ -29,48 +29,48 @@ std::optional<DftParams> dft_params(const Node& node, const Shape& x, const Valu
   const auto rank = static_cast<int64_t>(x.size());
   if (rank < 2) fail_node(node, concat("the input has ", rank, " dimensions, the least is 2"));
   require_parts(node, x.back());
-  DftParams form;
-  form.axis = rank - 2;
+  DftParams params;
+  params.axis = rank - 2;
   if (axis) {
-    const auto given = known_ints(*axis);
-    if (!given || given->size() != 1) return std::nullopt;
-    if (given->front() < -rank || given->front() >= rank || wrap_axis(given->front(), rank) == rank - 1)
-      fail_node(node, concat("axis ", given->front(), " out of range [", -rank, ", -2] and [0, ", rank - 2, "]"));
-    form.axis = wrap_axis(given->front(), rank);
+    const auto axes = known_ints(*axis);
+    if (!axes || axes->size() != 1) return std::nullopt;
+    if (axes->front() < -rank || axes->front() >= rank || wrap_axis(axes->front(), rank) == rank - 1)
+      fail_node(node, concat("axis ", axes->front(), " out of range [", -rank, ", -2] and [0, ", rank - 2, "]"));
+    params.axis = wrap_axis(axes->front(), rank);
   }
-  Spectrum& s = form.spectrum;
+  Spectrum& s = params.spectrum;
   s.inverse = node.int_attribute("inverse", 0) != 0;
   s.onesided = node.int_attribute("onesided", 0) != 0;
   s.in_parts = x.back().constant();
   const bool to_real = s.inverse && s.onesided;
-  const Dim& rows = x[static_cast<size_t>(form.axis)];
+  const Dim& rows = x[static_cast<size_t>(params.axis)];
   s.length = to_real ? (rows - 1) * 2 : rows;
   if (length) {
-    const auto given = known_scalar(*length);
-    if (!given) return std::nullopt;
-    s.length = *given;
+    const auto known_length = known_scalar(*length);
+    if (!known_length) return std::nullopt;
+    s.length = *known_length;
   }
   require_length(node, s.length);
   const Dim half = floor_div(s.length, 2) + 1;
   s.in_rows = min(rows, to_real ? half : s.length);
   s.out_rows = s.onesided && !s.inverse ? half : s.length;
   s.out_parts = to_real ? 1 : 2;
-  return form;
+  return params;
 }
 
 std::optional<StftParams> stft_params(const Node& node, const Shape& x, const Value& step, const Value* window,
                                       const Value* length) {
   if (x.size() != 2 && x.size() != 3) fail_node(node, concat("the signal has ", x.size(), " dimensions, not 3"));
   if (x.size() == 3) require_parts(node, x[2]);
-  StftParams form;
-  Spectrum& s = form.spectrum;
+  StftParams params;
+  Spectrum& s = params.spectrum;
   s.onesided = node.int_attribute("onesided", 1) != 0;
   s.in_parts = x.size() == 3 ? x[2].constant() : 1;
   s.length = window ? window->shape->front() : x[1];
   if (length) {
-    const auto given = known_scalar(*length);
-    if (!given) return std::nullopt;
-    s.length = *given;
+    const auto known_length = known_scalar(*length);
+    if (!known_length) return std::nullopt;
+    s.length = *known_length;
   }
   require_length(node, s.length);
   s.in_rows = s.length;
@@ -78,11 +78,11 @@ std::optional<StftParams> stft_params(const Node& node, const Shape& x, const Va
   const auto hop = known_scalar(step);
   if (!hop) return std::nullopt;
   if (hop->upper_bound().value_or(1) < 1) fail_node(node, concat("frame_step is ", hop->str(), ", the least is 1"));
-  form.step = *hop;
-  form.frames = floor_div(x[1] - s.length, form.step) + 1;
-  if (form.frames.upper_bound().value_or(1) < 0)
+  params.step = *hop;
+  params.frames = floor_div(x[1] - s.length, params.step) + 1;
+  if (params.frames.upper_bound().value_or(1) < 0)
     fail_node(node, concat("a frame of ", s.length.str(), " is longer than the signal of ", x[1].str()));
-  return form;
+  return params;
 }
 
 double spectrum_weight(const Spectrum& spectrum, int64_t length, int64_t row, int64_t part, int64_t out_row,

@@ -44,8 +44,8 @@ void program_suppress(ProgramBuilder& p) {
   const Dim& n = shape[2];
   const Expr b = p.parallel(shape[0]), c = p.parallel(shape[1]);
   const DType dtype = p.input_dtype(kTop);
-  std::array<ProgramBuilder::Array, kCorners> kept{};
-  for (auto& array : kept) array = p.array(dtype, n);
+  std::array<ProgramBuilder::Array, kCorners> selected{};
+  for (auto& array : selected) array = p.array(dtype, n);
   const Expr most = p.let(minimum(p.input(kMost, {}), extent(n))), limit = p.let(p.input(kLimit, {}));
   const Expr count = p.variable(index(0));
   p.loop(n, [&](const Expr& i) {
@@ -59,14 +59,14 @@ void program_suppress(ProgramBuilder& p) {
         const Expr hit = p.fold(ReduceOp::max, Range(index(0), end - begin, kBlock), [&](const Expr& j) {
           Box other;
           for (int k = 0; k < kCorners; ++k)
-            other[static_cast<size_t>(k)] = p.at(kept[static_cast<size_t>(k)], begin + j);
+            other[static_cast<size_t>(k)] = p.at(selected[static_cast<size_t>(k)], begin + j);
           return select(overlap(box, other, limit), number(DType::f32, 1), number(DType::f32, 0));
         });
         p.set(stays, binary(BinaryOp::less, hit, number(DType::f32, 0.5)));
         p.set(begin, end);
       });
       p.branch(stays, [&] {
-        for (int k = 0; k < kCorners; ++k) p.put(kept[static_cast<size_t>(k)], count, box[static_cast<size_t>(k)]);
+        for (int k = 0; k < kCorners; ++k) p.put(selected[static_cast<size_t>(k)], count, box[static_cast<size_t>(k)]);
         p.set(count, count + index(1));
       });
     });
@@ -124,11 +124,11 @@ std::vector<Tensor> reference_suppress(ReferenceContext& ctx) {
   };
   Tensor y(DType::boolean, flags.shape());
   for (int64_t line = 0; n > 0 && line < flags.elements() / n; ++line) {
-    std::vector<int64_t> kept;
+    std::vector<int64_t> selected;
     for (int64_t i = line * n; i < (line + 1) * n; ++i) {
-      if (flags.at_int(i) == 0 || static_cast<int64_t>(kept.size()) >= most) continue;
-      if (std::any_of(kept.begin(), kept.end(), [&](int64_t j) { return overlaps(i, j); })) continue;
-      kept.push_back(i);
+      if (flags.at_int(i) == 0 || static_cast<int64_t>(selected.size()) >= most) continue;
+      if (std::any_of(selected.begin(), selected.end(), [&](int64_t j) { return overlaps(i, j); })) continue;
+      selected.push_back(i);
       y.set_int(i, 1);
     }
   }

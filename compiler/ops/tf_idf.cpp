@@ -11,25 +11,25 @@ namespace gcg {
 namespace {
 
 void infer_tf_idf(InferContext& ctx) {
-  const TfIdfParams form(ctx.node());
+  const TfIdfParams params(ctx.node());
   if (ctx.rank(0) != 1 && ctx.rank(0) != 2)
     ctx.fail(concat("the input has ", ctx.rank(0), " dimensions, it must have 1 or 2"));
   Shape y = ctx.shape(0);
-  y.back() = form.columns;
+  y.back() = params.columns;
   ctx.set_output(0, DType::f32, std::move(y));
 }
 
 std::vector<Tensor> reference_tf_idf(ReferenceContext& ctx) {
-  const TfIdfParams form(ctx.node());
+  const TfIdfParams params(ctx.node());
   const Tensor& x = *ctx.input(0);
   const int64_t length = x.shape().back(), rows = x.shape().size() == 1 ? 1 : x.shape()[0];
   std::vector<int64_t> shape = x.shape();
-  shape.back() = form.columns;
+  shape.back() = params.columns;
   Tensor y(DType::f32, shape);
   for (int64_t row = 0; row < rows; ++row) {
-    std::vector<double> counts(static_cast<size_t>(form.columns));
-    for (const TfIdfParams::Grams& g : form.grams)
-      for (int64_t skips = 0; skips <= form.skips_of(g); ++skips)
+    std::vector<double> counts(static_cast<size_t>(params.columns));
+    for (const TfIdfParams::Grams& g : params.grams)
+      for (int64_t skips = 0; skips <= params.skips_of(g); ++skips)
         for (int64_t start = 0; start + (g.length - 1) * (skips + 1) < length; ++start)
           for (size_t k = 0; k < g.columns.size(); ++k) {
             bool same = true;
@@ -39,8 +39,8 @@ std::vector<Tensor> reference_tf_idf(ReferenceContext& ctx) {
             counts[static_cast<size_t>(g.columns[k])] += same ? 1 : 0;
           }
     for (size_t c = 0; c < counts.size(); ++c) {
-      const double value = form.counts ? counts[c] : counts[c] > 0 ? 1 : 0;
-      y.set_double(row * form.columns + static_cast<int64_t>(c), form.weighs ? value * form.weights[c] : value);
+      const double value = params.counts ? counts[c] : counts[c] > 0 ? 1 : 0;
+      y.set_double(row * params.columns + static_cast<int64_t>(c), params.weighs ? value * params.weights[c] : value);
     }
   }
   return {std::move(y)};

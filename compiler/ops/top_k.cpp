@@ -84,7 +84,7 @@ void for_each_line(const std::vector<int64_t>& shape, int64_t axis, See see) {
   std::vector<bool> swept(shape.size(), false);
   swept[static_cast<size_t>(axis)] = true;
   const SplitOffsets offsets = split_offsets(shape, swept);
-  for (int64_t base : offsets.kept) {
+  for (int64_t base : offsets.outer) {
     std::vector<int64_t> line = offsets.swept;
     for (int64_t& e : line) e += base;
     see(line);

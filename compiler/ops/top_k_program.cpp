@@ -47,7 +47,7 @@ Expr either(const Expr& a, const Expr& b) { return binary(BinaryOp::logical_or, 
 Expr equal(const Expr& a, const Expr& b) { return binary(BinaryOp::equal, a, b); }
 
 /// The data that is kept per element of the line.
-enum class Form : uint8_t {
+enum class ItemLayout : uint8_t {
   shared,  // a 64-bit word: the 32-bit key, then the position
   apart,   // a 64-bit key, and the position
   alone,   // only the key
@@ -69,9 +69,9 @@ class Selection {
         dtype_(element_(index(0))->dtype),
         key_dtype_(key(index(0))->dtype),
         wide_(key_dtype_ == DType::u64),
-        form_(!places ? Form::alone
-              : wide_ ? Form::apart
-                      : Form::shared) {}
+        item_layout_(!places ? ItemLayout::alone
+                     : wide_ ? ItemLayout::apart
+                             : ItemLayout::shared) {}
 
   /// Finds the best elements. `store` gets ranks, with positions or elements.
   void run(const std::function<void(const Expr& rank, const Expr& found)>& store) {
@@ -86,7 +86,7 @@ class Selection {
     const auto by_digits = [&] { choose(half, [&] { give(sort_best()); }, [&] { give(sort_all()); }); };
     const auto by_heap_or_digits = [&] { choose(few, by_heap, by_digits); };
     const bool are_few = k_.is_constant() && k_.constant() <= kFewPasses;
-    if (form_ != Form::shared || !are_few) return by_heap_or_digits();
+    if (item_layout_ != ItemLayout::shared || !are_few) return by_heap_or_digits();
     const auto by_passes = [&] { select_by_passes([&](const Expr& r, const Item& best) { store(r, found(best)); }); };
     choose(is_short, by_passes, by_heap_or_digits);
   }
@@ -112,32 +112,33 @@ class Selection {
     return largest_ ? unary(UnaryOp::bit_not, k) : k;
   }
   Items items(const Dim& count) {
-    const ProgramBuilder::Array keys = p_.array(form_ == Form::alone ? key_dtype_ : DType::u64, count);
-    return {keys, form_ == Form::apart ? p_.array(DType::i64, count) : keys};
+    const ProgramBuilder::Array keys = p_.array(item_layout_ == ItemLayout::alone ? key_dtype_ : DType::u64, count);
+    return {keys, item_layout_ == ItemLayout::apart ? p_.array(DType::i64, count) : keys};
   }
   Item item_of(const Expr& k, const Expr& i) const {
-    if (form_ != Form::shared) return {k, form_ == Form::apart ? i : nullptr};
+    if (item_layout_ != ItemLayout::shared) return {k, item_layout_ == ItemLayout::apart ? i : nullptr};
     const Expr high = binary(BinaryOp::shift_left, cast(DType::u64, k), constant_int(DType::u64, 32));
     return {binary(BinaryOp::bit_or, high, cast(DType::u64, i)), nullptr};
   }
   Item get(const Items& from, const Expr& i) const {
-    return {p_.at(from.keys, i), form_ == Form::apart ? p_.at(from.places, i) : nullptr};
+    return {p_.at(from.keys, i), item_layout_ == ItemLayout::apart ? p_.at(from.places, i) : nullptr};
   }
   void put(const Items& to, const Expr& i, const Item& item) {
     p_.put(to.keys, i, item.key);
-    if (form_ == Form::apart) p_.put(to.places, i, item.place);
+    if (item_layout_ == ItemLayout::apart) p_.put(to.places, i, item.place);
   }
   Item let(const Item& item) { return {p_.let(item.key), item.place != nullptr ? p_.let(item.place) : nullptr}; }
   Item variable(const Item& item) {
     return {p_.variable(item.key), item.place != nullptr ? p_.variable(item.place) : nullptr};
   }
   Expr found(const Item& item) const {
-    if (form_ == Form::alone) return element_of_key(largest_ ? unary(UnaryOp::bit_not, item.key) : item.key, dtype_);
-    if (form_ == Form::apart) return item.place;
+    if (item_layout_ == ItemLayout::alone)
+      return element_of_key(largest_ ? unary(UnaryOp::bit_not, item.key) : item.key, dtype_);
+    if (item_layout_ == ItemLayout::apart) return item.place;
     return cast(DType::i64, binary(BinaryOp::bit_and, item.key, constant_int(DType::u64, 0xffffffff)));
   }
   Expr before(const Item& a, const Item& b) const {
-    if (form_ != Form::apart) return less(a.key, b.key);
+    if (item_layout_ != ItemLayout::apart) return less(a.key, b.key);
     return either(less(a.key, b.key), both(equal(a.key, b.key), less(a.place, b.place)));
   }
 
@@ -214,8 +215,9 @@ class Selection {
   }
   Expr worst_key() const {
     const Expr top = p_.at(items_.keys, index(0));
-    return form_ != Form::shared ? top
-                                 : cast(DType::u32, binary(BinaryOp::shift_right, top, constant_int(DType::u64, 32)));
+    return item_layout_ != ItemLayout::shared
+               ? top
+               : cast(DType::u32, binary(BinaryOp::shift_right, top, constant_int(DType::u64, 32)));
   }
 
   /// Finds a key such that at least k keys are at most it, and at most k keys are below it. Requires: k > 0.
@@ -268,7 +270,7 @@ class Selection {
   /// Returns `count` items sorted by their keys. `other` is memory for as many items. Digits that are equal in all keys
   /// are skipped.
   Items sort(const Items& from, const Items& to, const Dim& count) {
-    const int digits = wide_ ? 8 : 4, skipped = form_ == Form::shared ? 4 : 0;
+    const int digits = wide_ ? 8 : 4, skipped = item_layout_ == ItemLayout::shared ? 4 : 0;
     const ProgramBuilder::Array counts = p_.array(DType::i64, Dim(kDigits * digits));
     p_.each(Dim(kDigits * digits), [&](const Expr& d) { p_.put(counts, d, index(0)); });
     p_.loop(count, [&](const Expr& i) {
@@ -317,7 +319,7 @@ class Selection {
   bool largest_;
   DType dtype_, key_dtype_;
   bool wide_;
-  Form form_;
+  ItemLayout item_layout_;
   Items items_{};
 };
 

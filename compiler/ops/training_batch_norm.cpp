@@ -40,6 +40,6 @@ std::vector<ValueId> expand_training(Expansion& e) {
 }  // namespace
 
 constinit const ExpandedOp op_gart_TrainingBatchNormalization =
-    expanded("TrainingBatchNormalization", "gart", 1, 5, 5, {}, expand_training, 3);
+    with_batch_statistics(expanded("TrainingBatchNormalization", "gart", 1, 5, 5, {}, expand_training, 3));
 
 }  // namespace gcg

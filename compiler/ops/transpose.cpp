@@ -1,4 +1,5 @@
 // Reordering of dimensions, and of blocks between channels and pixels.
+#include <algorithm>
 #include <cstring>
 
 #include "compiler/ops/index.h"
@@ -41,6 +42,28 @@ Expr lower_transpose(LowerContext& ctx, int, const std::vector<Expr>& at) {
   return ctx.input(0, from);
 }
 
+/// Transposes matrices by square tiles, which stay in the cache.
+template <class Element>
+void transpose_matrices(const Tensor& x, Tensor& y) {
+  constexpr int64_t kTile = 32;
+  const int64_t columns = x.shape().back(), rows = x.shape()[x.shape().size() - 2];
+  const auto* from = reinterpret_cast<const Element*>(x.data());
+  auto* to = reinterpret_cast<Element*>(y.mutable_data());
+  for (const Element* end = from + x.elements(); from != end; from += rows * columns, to += rows * columns)
+    for (int64_t top = 0; top < rows; top += kTile)
+      for (int64_t left = 0; left < columns; left += kTile)
+        for (int64_t j = left; j < std::min(left + kTile, columns); ++j)
+          for (int64_t i = top; i < std::min(top + kTile, rows); ++i) to[j * rows + i] = from[i * columns + j];
+}
+
+/// True if only the last two dimensions change places.
+bool swaps_last(const std::vector<int64_t>& perm) {
+  const auto rank = static_cast<int64_t>(perm.size());
+  for (int64_t d = 0; d < rank; ++d)
+    if (perm[static_cast<size_t>(d)] != (d < rank - 2 ? d : 2 * rank - 3 - d)) return false;
+  return rank >= 2;
+}
+
 /// Walks through the input by strides, because constant weights of many megabytes are transposed at compile time.
 std::vector<Tensor> reference_transpose(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
@@ -51,6 +74,8 @@ std::vector<Tensor> reference_transpose(ReferenceContext& ctx) {
     step.push_back(strides[static_cast<size_t>(p)]);
   }
   Tensor y(x.dtype(), shape);
+  if (swaps_last(perm) && size_of(x.dtype()) == 4) return transpose_matrices<uint32_t>(x, y), std::vector{y};
+  if (swaps_last(perm) && size_of(x.dtype()) == 2) return transpose_matrices<uint16_t>(x, y), std::vector{y};
   const auto size = static_cast<size_t>(size_of(x.dtype()));
   uint8_t* to = y.mutable_data();
   for_each_index(shape, [&](const std::vector<int64_t>& at) {

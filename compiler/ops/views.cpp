@@ -114,24 +114,25 @@ Expr reshaped_extent(LowerContext& ctx, int symbol) {
   const auto is = [](const Expr& e, int64_t value) { return binary(BinaryOp::equal, e, index(value)); };
   const auto rank = static_cast<int64_t>(x.size()), new_rank = ctx.input_shape(1)[0].constant();
   const bool zero_copies = ctx.node().int_attribute("allowzero", 0) == 0;
-  const auto asked = [&](int64_t d) { return integer_input(ctx, 1, {index(d)}); };
+  const auto requested = [&](int64_t d) { return integer_input(ctx, 1, {index(d)}); };
   const auto size = [&](int64_t d) { return extent(x[static_cast<size_t>(d)]); };
   // A copied dimension occurs on both sides. It is left out, because it may be empty.
   Expr elements = index(1), others = index(1);
   for (int64_t d = 0; d < std::max(rank, new_rank); ++d) {
-    const Expr copied = d < new_rank && zero_copies ? is(asked(d), 0) : boolean(false);
+    const Expr copied = d < new_rank && zero_copies ? is(requested(d), 0) : boolean(false);
     if (d < rank) elements = elements * select(copied, index(1), size(d));
-    if (d < new_rank && d != symbol) others = others * select(copied, index(1), asked(d));
+    if (d < new_rank && d != symbol) others = others * select(copied, index(1), requested(d));
   }
-  const Expr own = asked(symbol), open = binary(BinaryOp::div, elements, others);
-  const Expr given = zero_copies && symbol < rank ? select(is(own, 0), size(symbol), own) : own;
-  return select(is(own, -1), open, given);
+  const Expr requested_extent = requested(symbol), open = binary(BinaryOp::div, elements, others);
+  const Expr copied_extent =
+      zero_copies && symbol < rank ? select(is(requested_extent, 0), size(symbol), requested_extent) : requested_extent;
+  return select(is(requested_extent, -1), open, copied_extent);
 }
 
 std::vector<Tensor> reference_reshape(ReferenceContext& ctx) {
   const Tensor& x = *ctx.input(0);
   std::vector<int64_t> shape = ctx.input(1)->to_ints();
-  int64_t rest = 1, known = 1, open = -1;  // the number of elements outside of copied dimensions
+  int64_t copied_count = 1, known = 1, open = -1;  // the number of elements outside of copied dimensions
   std::vector<bool> copied(x.shape().size(), false);
   for (size_t d = 0; d < shape.size(); ++d) {
     if (shape[d] == 0 && ctx.node().int_attribute("allowzero", 0) == 0) {
@@ -143,8 +144,8 @@ std::vector<Tensor> reference_reshape(ReferenceContext& ctx) {
       known *= shape[d];
     }
   }
-  for (size_t d = 0; d < copied.size(); ++d) rest *= copied[d] ? 1 : x.shape()[d];
-  if (open >= 0) shape[static_cast<size_t>(open)] = known == 0 ? 0 : rest / known;
+  for (size_t d = 0; d < copied.size(); ++d) copied_count *= copied[d] ? 1 : x.shape()[d];
+  if (open >= 0) shape[static_cast<size_t>(open)] = known == 0 ? 0 : copied_count / known;
   if (element_count(shape) != x.elements())
     fail_node(ctx.node(), concat("cannot give ", x.elements(), " elements a shape of ", element_count(shape)));
   return {x.reshaped(std::move(shape))};
@@ -235,10 +236,10 @@ Expr unsqueezed_extent(LowerContext& ctx, int symbol) {
   const Shape& x = ctx.input_shape(0);
   const int64_t rank = static_cast<int64_t>(x.size()) + ctx.input_shape(1)[0].constant();
   const Expr number = index(symbol) - named_before(ctx, 1, symbol, rank);
-  Expr own = index(1);
+  Expr extent_here = index(1);
   for (size_t d = 0; d < x.size(); ++d)
-    own = select(binary(BinaryOp::equal, number, index(static_cast<int64_t>(d))), extent(x[d]), own);
-  return select(is_named(ctx, 1, symbol, rank), index(1), own);
+    extent_here = select(binary(BinaryOp::equal, number, index(static_cast<int64_t>(d))), extent(x[d]), extent_here);
+  return select(is_named(ctx, 1, symbol, rank), index(1), extent_here);
 }
 
 void infer_unsqueeze(InferContext& ctx) {

@@ -49,11 +49,11 @@ struct Assembly {
   Cut cut;
 };
 
-/// Makes parts and calls of the groups. Values in `kept` (besides the graph's outputs) are outputs of the calls that
-/// make them, and need whole calls (at_kept_values.h). Each part computes its own copies of values that follow from
-/// extents, for example an input of Reshape. Such values do not cross, and a group that computes only such values has
-/// no call. If, Loop and Scan stay whole. Requires: types are inferred; kept values that follow from extents are
+/// Makes parts and calls of the groups. Values in `kept_values` (besides the graph's outputs) are outputs of the calls
+/// that make them, and need whole calls (at_kept_values.h). Each part computes its own copies of values that follow
+/// from extents, for example an input of Reshape. Such values do not cross, and a group that computes only such values
+/// has no call. If, Loop and Scan stay whole. Requires: types are inferred; kept values that follow from extents are
 /// outputs of the graph, so that the cut counts them as work.
-Assembly split(const Graph& graph, Cut cut, const std::vector<ValueId>& kept);
+Assembly split(const Graph& graph, Cut cut, const std::vector<ValueId>& kept_values);
 
 }  // namespace gcg

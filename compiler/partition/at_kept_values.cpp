@@ -26,15 +26,16 @@ int size_of(const KeptSet& set) {
 }
 
 /// By node: the kept values that need the node, through values that they read or through extents that depend on data.
-std::vector<KeptSet> needing(const Graph& graph, const std::vector<ValueId>& kept) {
-  std::vector<KeptSet> needed_by(static_cast<size_t>(graph.node_count()), KeptSet((kept.size() + 63) / 64, 0));
+std::vector<KeptSet> needing(const Graph& graph, const std::vector<ValueId>& kept_values) {
+  std::vector<KeptSet> needed_by(static_cast<size_t>(graph.node_count()), KeptSet((kept_values.size() + 63) / 64, 0));
   const auto of = [&](NodeId id) -> KeptSet& { return needed_by[static_cast<size_t>(id.index)]; };
   const std::vector<NodeId> order = graph.order();
   std::map<std::string, NodeId> makers;
   for (NodeId id : order)
     for (const std::string& s : graph.node(id).strings_attribute(kSymbolsAttribute)) makers.emplace(s, id);
-  for (size_t k = 0; k < kept.size(); ++k)
-    if (const NodeId maker = graph.value(kept[k]).producer; maker.valid()) of(maker)[k / 64] |= uint64_t{1} << (k % 64);
+  for (size_t k = 0; k < kept_values.size(); ++k)
+    if (const NodeId maker = graph.value(kept_values[k]).producer; maker.valid())
+      of(maker)[k / 64] |= uint64_t{1} << (k % 64);
   const auto need_extents = [&](const std::vector<Dim>& dims, NodeId by) {
     for (const Dim& d : dims)
       for (const std::string& s : d.symbols())
@@ -53,13 +54,13 @@ std::vector<KeptSet> needing(const Graph& graph, const std::vector<ValueId>& kep
 
 }  // namespace
 
-std::vector<GroupPiece> at_kept_values(const Graph& graph, const Cut& cut, const std::vector<ValueId>& kept) {
+std::vector<GroupPiece> at_kept_values(const Graph& graph, const Cut& cut, const std::vector<ValueId>& kept_values) {
   std::vector<GroupPiece> pieces;
-  if (kept.empty()) {
+  if (kept_values.empty()) {
     for (const Group& g : cut.groups) pieces.push_back({static_cast<int>(pieces.size()), g.nodes});
     return pieces;
   }
-  const std::vector<KeptSet> needed_by = needing(graph, kept);
+  const std::vector<KeptSet> needed_by = needing(graph, kept_values);
   for (size_t g = 0; g < cut.groups.size(); ++g) {
     std::map<KeptSet, std::vector<NodeId>> by_set;
     for (NodeId id : cut.groups[g].nodes) by_set[needed_by[static_cast<size_t>(id.index)]].push_back(id);

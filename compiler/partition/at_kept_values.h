@@ -15,6 +15,6 @@ struct GroupPiece {
 
 /// Divides groups so that every kept value needs whole pieces: all nodes of a piece are needed for the same kept
 /// values. Pieces are in a valid execution order.
-std::vector<GroupPiece> at_kept_values(const Graph& graph, const Cut& cut, const std::vector<ValueId>& kept);
+std::vector<GroupPiece> at_kept_values(const Graph& graph, const Cut& cut, const std::vector<ValueId>& kept_values);
 
 }  // namespace gcg

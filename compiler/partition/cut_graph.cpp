@@ -68,10 +68,10 @@ class CutMaker {
     if (known == known_support_.end())
       known = known_support_.insert_or_assign(key, support_of(fleet_, graph_, node, imported_as)).first;
     std::string request;
-    const std::vector<int>& wanted = requests_.devices(node, &request);
-    if (wanted.empty()) return preferred(known->second);
+    const std::vector<int>& requested = requests_.devices(node, &request);
+    if (requested.empty()) return preferred(known->second);
     std::vector<int> both;
-    std::set_intersection(known->second.begin(), known->second.end(), wanted.begin(), wanted.end(),
+    std::set_intersection(known->second.begin(), known->second.end(), requested.begin(), requested.end(),
                           std::back_inserter(both));
     if (both.empty())
       fail("--assign '", request, "': node '", node.name, "' (", operator_name(*node.op), ") does not run there");

@@ -24,11 +24,11 @@ class Walk {
     for (int v = 0; v < dag.size(); ++v)
       if (missing_[at(v)] == 0) free_node(v);
     for (size_t g = 0; g < groups.size(); ++g)
-      if (waits_[g] == 0 && !groups[g].empty()) whole_.insert(key(static_cast<int>(g)));
+      if (waits_[g] == 0 && !groups[g].empty()) ready_groups_.insert(key(static_cast<int>(g)));
   }
 
   Groups run() {
-    while (!begins_.empty()) take((whole_.empty() ? begins_ : whole_).begin()->second);
+    while (!begins_.empty()) take((ready_groups_.empty() ? begins_ : ready_groups_).begin()->second);
     return std::move(taken_);
   }
 
@@ -50,11 +50,11 @@ class Walk {
       for (int w : dag_.after[at(v)]) {
         if (--missing_[at(w)] == 0) free_node(w);
         const int to = group_[at(w)];
-        if (to != g && --waits_[at(to)] == 0) whole_.insert(key(to));
+        if (to != g && --waits_[at(to)] == 0) ready_groups_.insert(key(to));
       }
     }
     begins_.erase(key(g));
-    whole_.erase(key(g));
+    ready_groups_.erase(key(g));
     taken_.push_back(std::move(piece));
   }
 
@@ -64,7 +64,7 @@ class Walk {
   std::vector<int> missing_;  // per node: number of predecessors that are not done
   std::vector<int> waits_;    // per group: number of these predecessors that are in other groups
   std::vector<std::priority_queue<int, std::vector<int>, std::greater<>>> free_;
-  std::set<Key> whole_, begins_;
+  std::set<Key> ready_groups_, begins_;
   Groups taken_;
 };
 

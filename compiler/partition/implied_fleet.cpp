@@ -47,12 +47,12 @@ Fleet fleet_of(const std::vector<Target>& targets) {
 }
 
 std::optional<Fleet> implied_fleet(const Graph& model, const std::vector<Target>& targets, CutOptions& cut) {
-  const bool asked = !cut.assignments.empty();
+  const bool has_assignments = !cut.assignments.empty();
   const std::optional<DeviceClass> accelerator = accelerator_of(targets);
-  if (!asked && (!accelerator || first_for_cpus(model) == nullptr)) return std::nullopt;
+  if (!has_assignments && (!accelerator || first_for_cpus(model) == nullptr)) return std::nullopt;
   if (!accelerator)
     fail("--assign moves nodes between a GPU and the CPU, but there is no GPU target; name other devices by --fleet");
-  if (asked && std::none_of(targets.begin(), targets.end(), [](const Target& t) { return is_cpu(t.device); }))
+  if (has_assignments && std::none_of(targets.begin(), targets.end(), [](const Target& t) { return is_cpu(t.device); }))
     fail("--assign moves nodes between a GPU and the CPU, but ", with_cpu(targets));
   cut.others = accelerator;
   return fleet_of(targets);

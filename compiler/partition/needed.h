@@ -1,4 +1,4 @@
-// Finds the items that wanted items need, directly or indirectly: nodes of a graph, calls of an assembly, a deferred
+// Finds the items that the roots need, directly or indirectly: nodes of a graph, calls of an assembly, a deferred
 // graph.
 #pragma once
 
@@ -20,11 +20,11 @@ void walk_backwards(std::vector<Item>& found, const Claim& claim, const EachBefo
   for (size_t front = 0; front < found.size(); ++front) each_before(Item(found[front]), see);
 }
 
-/// Every item that has to be done for the wanted items, once each; wanted items come first. Items are numbers. done(i):
+/// Every item that has to be done for the roots, once each; the roots come first. Items are numbers. done(i):
 /// true if item i is done already. each_before(i, see): calls see(j) for all items j that i reads. `marks`: one entry
 /// per item, all false; they are all false again on return.
 template <class Done, class EachBefore>
-std::vector<int> needed(const std::vector<int>& wanted, const Done& done, const EachBefore& each_before,
+std::vector<int> needed(const std::vector<int>& roots, const Done& done, const EachBefore& each_before,
                         std::vector<bool>& marks) {
   std::vector<int> found;
   const auto claim = [&](int i) {
@@ -32,7 +32,7 @@ std::vector<int> needed(const std::vector<int>& wanted, const Done& done, const 
     marks[static_cast<size_t>(i)] = true;
     return true;
   };
-  for (int i : wanted)
+  for (int i : roots)
     if (claim(i)) found.push_back(i);
   walk_backwards(found, claim, each_before);
   for (int i : found) marks[static_cast<size_t>(i)] = false;
@@ -41,9 +41,9 @@ std::vector<int> needed(const std::vector<int>& wanted, const Done& done, const 
 
 /// The same for `count` items, without marks from the caller.
 template <class Done, class EachBefore>
-std::vector<int> needed(int count, const std::vector<int>& wanted, const Done& done, const EachBefore& each_before) {
+std::vector<int> needed(int count, const std::vector<int>& roots, const Done& done, const EachBefore& each_before) {
   std::vector<bool> marks(static_cast<size_t>(count), false);
-  return needed(wanted, done, each_before, marks);
+  return needed(roots, done, each_before, marks);
 }
 
 }  // namespace gcg

@@ -56,7 +56,7 @@ struct PlannedCall {
 /// The graph of a part.
 class PartWriter {
  public:
-  PartWriter(const Graph& whole, const PlannedCall& call) : whole_(whole), call_(call), extents_(part_.graph) {}
+  PartWriter(const Graph& model, const PlannedCall& call) : model_(model), call_(call), extents_(part_.graph) {}
 
   Part run(const std::string& name, const Symbols& needed) {
     part_.graph.name = name;
@@ -65,13 +65,13 @@ class PartWriter {
     for (const std::string& s : needed)
       if (!extents_.knows(s)) add_extent(s);
     for (NodeId id : call_.nodes)
-      for (ValueId v : whole_.node(id).outputs)
+      for (ValueId v : model_.node(id).outputs)
         if (v.valid()) copy(v), know_extents(v);
     for (ValueId v : call_.computed) {
-      copies_[v] = extents_.write(whole_.value(v));
-      GCG_CHECK(copies_[v].valid(), "the elements of '", whole_.value(v).name, "' cannot be computed");
+      copies_[v] = extents_.write(model_.value(v));
+      GCG_CHECK(copies_[v].valid(), "the elements of '", model_.value(v).name, "' cannot be computed");
     }
-    for (NodeId id : call_.nodes) add_node(whole_.node(id));
+    for (NodeId id : call_.nodes) add_node(model_.node(id));
     for (ValueId v : call_.outputs) part_.graph.outputs.push_back(copies_.at(v));
     add_facts();
     return std::move(part_);
@@ -79,13 +79,13 @@ class PartWriter {
 
  private:
   ValueId copy(ValueId v) {
-    Value value = whole_.value(v);
+    Value value = model_.value(v);
     value.producer = NodeId();
     return copies_[v] = part_.graph.add_value(std::move(value));
   }
 
   void know_extents(ValueId v) {
-    const Shape& shape = *whole_.value(v).shape;
+    const Shape& shape = *model_.value(v).shape;
     for (size_t d = 0; d < shape.size(); ++d)
       if (const auto s = shape[d].symbol_name()) extents_.know(*s, copies_.at(v), static_cast<int>(d));
   }
@@ -101,29 +101,29 @@ class PartWriter {
   }
 
   void add_node(const Node& node) {
-    Node own = clone_node(node);
-    for (ValueId& v : own.inputs) {
+    Node clone = clone_node(node);
+    for (ValueId& v : clone.inputs) {
       if (!v.valid()) continue;
       if (copies_.count(v) == 0) copy(v);  // a constant
       v = copies_.at(v);
     }
-    for (ValueId& v : own.outputs)
+    for (ValueId& v : clone.outputs)
       if (v.valid()) v = copies_.at(v);
-    part_.graph.add_node(std::move(own));
+    part_.graph.add_node(std::move(clone));
   }
 
   /// Adds the facts that the part can check.
   void add_facts() {
     Symbols known = call_.bound;
     for (ValueId v : part_.graph.inputs) known.merge(symbols_of(*part_.graph.value(v).shape));
-    for (const DimConstraint& fact : whole_.constraints) {
+    for (const DimConstraint& fact : model_.constraints) {
       const Symbols named = symbols_of({fact.a, fact.b});
       if (std::includes(known.begin(), known.end(), named.begin(), named.end()))
         part_.graph.constraints.push_back(fact);
     }
   }
 
-  const Graph& whole_;
+  const Graph& model_;
   const PlannedCall& call_;
   Part part_;
   ExtentWriter extents_;
@@ -132,14 +132,14 @@ class PartWriter {
 
 class Splitter {
  public:
-  Splitter(const Graph& graph, Cut cut, const std::vector<ValueId>& kept) {
+  Splitter(const Graph& graph, Cut cut, const std::vector<ValueId>& kept_values) {
     result_.graph = graph.clone();
     result_.cut = std::move(cut);
     copy_outputs(result_.graph, result_.cut);
     crosses_ = IndexedVector<ValueId, bool>(static_cast<size_t>(graph_.value_count()), false);
     for (ValueId v : graph_.outputs) crosses_[v] = true;
-    for (ValueId v : kept) crosses_[v] = crosses_[v] || graph_.value(v).producer.valid();
-    pieces_ = at_kept_values(graph_, result_.cut, kept);
+    for (ValueId v : kept_values) crosses_[v] = crosses_[v] || graph_.value(v).producer.valid();
+    pieces_ = at_kept_values(graph_, result_.cut, kept_values);
     from_extents_ = IndexedVector<ValueId, bool>(crosses_.size(), false);
     for (ValueId v : from_extents_.ids()) from_extents_[v] = follows_from_extents(graph_.value(v));
   }
@@ -169,22 +169,22 @@ class Splitter {
     const std::set<NodeId> here(nodes.begin(), nodes.end());
     PlannedCall call;
     call.group = piece.group;
-    std::set<ValueId> wanted, seen;
+    std::set<ValueId> fetched, seen;
     for (auto id = nodes.rbegin(); id != nodes.rend(); ++id) {
       const Node& node = graph_.node(*id);
       const bool live = std::any_of(node.outputs.begin(), node.outputs.end(),
-                                    [&](ValueId v) { return v.valid() && (crosses_[v] || wanted.count(v) != 0); });
+                                    [&](ValueId v) { return v.valid() && (crosses_[v] || fetched.count(v) != 0); });
       if (!live) continue;
       call.nodes.push_back(*id);
       for (ValueId v : node.inputs)
         if (v.valid() && here.count(graph_.value(v).producer) != 0 && (!from_extents_[v] || crosses_[v]))
-          wanted.insert(v);
+          fetched.insert(v);
     }
     std::reverse(call.nodes.begin(), call.nodes.end());
     for (NodeId id : call.nodes) {
       const Node& node = graph_.node(id);
       for (ValueId v : node.inputs) {
-        if (!v.valid() || graph_.value(v).is_constant() || wanted.count(v) != 0 || !seen.insert(v).second) continue;
+        if (!v.valid() || graph_.value(v).is_constant() || fetched.count(v) != 0 || !seen.insert(v).second) continue;
         (from_extents_[v] ? call.computed : call.inputs).push_back(v);
       }
       for (ValueId v : node.outputs)
@@ -248,14 +248,14 @@ class Splitter {
     std::map<std::string, ValueId> first;
     Symbols bound;
     for (NodeId id : graph_.order()) {
-      const std::vector<std::string> own = graph_.node(id).strings_attribute(kSymbolsAttribute);
+      const std::vector<std::string> own_symbols = graph_.node(id).strings_attribute(kSymbolsAttribute);
       for (ValueId v : graph_.node(id).outputs) {
         if (!v.valid()) continue;
         for (const Dim& d : *graph_.value(v).shape) {
           const std::string s = d.symbol_name().value_or("");
           if (symbols.count(s) == 0 || bound.count(s) != 0) continue;
           first.emplace(s, v);
-          if (std::find(own.begin(), own.end(), s) == own.end()) continue;
+          if (std::find(own_symbols.begin(), own_symbols.end(), s) == own_symbols.end()) continue;
           first[s] = v;
           bound.insert(s);
         }
@@ -297,8 +297,8 @@ class Splitter {
 
 }  // namespace
 
-Assembly split(const Graph& graph, Cut cut, const std::vector<ValueId>& kept) {
-  return Splitter(graph, std::move(cut), kept).run();
+Assembly split(const Graph& graph, Cut cut, const std::vector<ValueId>& kept_values) {
+  return Splitter(graph, std::move(cut), kept_values).run();
 }
 
 }  // namespace gcg

@@ -18,7 +18,7 @@ using NodePairs = std::vector<std::pair<NodeId, NodeId>>;
 
 class Finder {
  public:
-  explicit Finder(const Graph& graph) : graph_(graph), wanted_(graph.outputs.begin(), graph.outputs.end()) {}
+  explicit Finder(const Graph& graph) : graph_(graph), needed_(graph.outputs.begin(), graph.outputs.end()) {}
 
   WorkNodes run(const NodePairs& in_order) {
     const std::vector<NodeId> order = graph_.order();
@@ -47,7 +47,7 @@ class Finder {
 
   bool is_shape_arithmetic(const Node& node) const {
     return !node.outputs.empty() && std::all_of(node.outputs.begin(), node.outputs.end(), [&](ValueId v) {
-      return !v.valid() || (wanted_.count(v) == 0 && follows_from_extents(graph_.value(v)));
+      return !v.valid() || (needed_.count(v) == 0 && follows_from_extents(graph_.value(v)));
     });
   }
 
@@ -92,7 +92,7 @@ class Finder {
   }
 
   const Graph& graph_;
-  std::set<ValueId> wanted_;
+  std::set<ValueId> needed_;
   std::vector<bool> is_work_;
   std::map<std::string, NodeId> makers_;  // by symbol that depends on data: the node that determines it
 };

@@ -82,9 +82,9 @@ ValueId side_by_side(NodeBuilder& b, ValueId rows, const Append& append) {
 void make_rows(Graph& graph, NodeId id, size_t k, const Append& append) {
   const std::string name = graph.node(id).name;
   const auto at = [](auto& list, size_t i) { return list.begin() + static_cast<std::ptrdiff_t>(i); };
-  Value made;
-  made.name = graph.unique_name("rows");
-  const ValueId rows = graph.add_value(std::move(made));
+  Value rows_value;
+  rows_value.name = graph.unique_name("rows");
+  const ValueId rows = graph.add_value(std::move(rows_value));
   Node& n = graph.node(id);
   Graph& body = *n.bodies[0];
   const ValueId initial = n.inputs[2 + k], result = n.outputs[k];
@@ -102,13 +102,13 @@ void make_rows(Graph& graph, NodeId id, size_t k, const Append& append) {
   for (size_t i = 0; i < n.outputs.size(); ++i)
     if (n.outputs[i].valid()) graph.value(n.outputs[i]).output_index = static_cast<int>(i);
   NodeBuilder b(graph, name);
-  Node whole;
-  whole.op = &op_Concat;
-  whole.name = name;
-  whole.attributes["axis"] = append.axis;
-  whole.inputs = {initial, side_by_side(b, rows, append)};
-  whole.outputs = {result};
-  graph.add_node(std::move(whole));
+  Node concat;
+  concat.op = &op_Concat;
+  concat.name = name;
+  concat.attributes["axis"] = append.axis;
+  concat.inputs = {initial, side_by_side(b, rows, append)};
+  concat.outputs = {result};
+  graph.add_node(std::move(concat));
 }
 
 /// `named`: the symbols that inference made for the loops.

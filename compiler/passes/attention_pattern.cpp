@@ -78,7 +78,7 @@ class Finder {
     const ValueId condition = where.inputs[0];
     found_.nodes.insert(id);
     if (is_zero(where.inputs[2]) && same_for_all_keys(condition) && same_shape(where.inputs[1], where.outputs[0])) {
-      found_.kept = condition;
+      found_.row_mask = condition;
       return where.inputs[1];
     }
     const Node* test = producer(condition);

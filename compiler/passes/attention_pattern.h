@@ -13,7 +13,7 @@ struct AttentionPattern {
   NodeId product;            // MatMul(Q, K)
   std::set<NodeId> change;   // nodes from the product to the softmax's input
   ValueId scores;            // the softmax's input; equals the product's result if `change` is empty
-  ValueId kept;              // condition of Where(kept, P, 0), the same for all keys of a query; or none
+  ValueId row_mask;          // condition of Where(kept, P, 0), the same for all keys of a query; or none
   bool nan_to_zero = false;  // Where(IsNaN(P), 0, P): queries without a key get zeros
   // All nodes before the last product, with `product` and `change`; nothing else reads their results.
   std::set<NodeId> nodes;

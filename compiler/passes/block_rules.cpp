@@ -89,10 +89,10 @@ ValueId add_winograd(BlockedLayout& layout, const Source& from, const ConvShape&
 
 ValueId add_blocked(BlockedLayout& layout, const Source& from, const ConvShape& conv, bool plain) {
   const ValueId w = layout.image(from.inputs[1]);
-  Attributes form = {{"group", conv.group}, {"plain", int64_t{plain}}};
-  const ValueId packed = layout.add("PackConv", "gart", layout.value(w).name, {w}, form);
+  Attributes packing = {{"group", conv.group}, {"plain", int64_t{plain}}};
+  const ValueId packed = layout.add("PackConv", "gart", layout.value(w).name, {w}, packing);
   Attributes attributes = window_attributes(conv.window);
-  attributes.merge(form);
+  attributes.merge(packing);
   attributes["in_channels"] = conv.inputs;
   attributes["out_channels"] = conv.outputs;
   const ValueId input = plain ? layout.image(from.inputs[0]) : layout.blocked(from.inputs[0]);

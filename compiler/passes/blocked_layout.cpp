@@ -115,11 +115,12 @@ ValueId BlockedLayout::blocked_pad(const Node& pad) {
   return add(op_Pad, name, inputs, attributes);
 }
 
-ValueId BlockedLayout::unblocked(ValueId form, const std::string& name, const Shape& image_shape) {
+ValueId BlockedLayout::unblocked(ValueId blocked_value, const std::string& name, const Shape& image_shape) {
   const int64_t channel_count = image_shape[1].constant();
-  if (!same_order(image_shape)) return add("UnblockChannels", "gart", name, {form}, {{"channels", channel_count}});
+  if (!same_order(image_shape))
+    return add("UnblockChannels", "gart", name, {blocked_value}, {{"channels", channel_count}});
   const std::vector<int64_t> to = one_point(0, channel_count, image_shape.size() - 2);
-  return add("Reshape", "", name, {form, add_ints(name + ".shape", to)});
+  return add("Reshape", "", name, {blocked_value, add_ints(name + ".shape", to)});
 }
 
 /// Blocks the constant's channel dimension if it holds all channels. Otherwise the channel dimension and the lane
@@ -170,10 +171,10 @@ bool BlockedLayout::fits(ValueId id, int64_t rank, int64_t channel_count) const 
   if (!id.valid()) return true;
   const Value& v = value(id);
   if (!v.shape || static_cast<int64_t>(v.shape->size()) > rank) return false;
-  const Dim own = aligned(*v.shape, rank)[1];
-  if (own.is(1) || v.is_constant()) return own.is(1) || own.is(channel_count);
+  const Dim value_channels = aligned(*v.shape, rank)[1];
+  if (value_channels.is(1) || v.is_constant()) return value_channels.is(1) || value_channels.is(channel_count);
   const bool is_whole = static_cast<int64_t>(v.shape->size()) == rank && is_activation(id);
-  return own.is(channel_count) && (is_whole || is_vector(id, channel_count));
+  return value_channels.is(channel_count) && (is_whole || is_vector(id, channel_count));
 }
 
 ValueId BlockedLayout::operand(ValueId id, int64_t rank, int64_t channel_count) {
@@ -195,22 +196,22 @@ ValueId BlockedLayout::operand(ValueId id, int64_t rank, int64_t channel_count) 
   return operands_[key] = add("Unsqueeze", "", v.name, {id, add_ints(v.name + ".axes", axes)});
 }
 
-void BlockedLayout::replace(ValueId plain, ValueId form) {
-  forms_[plain] = form;
+void BlockedLayout::replace(ValueId plain, ValueId blocked_value) {
+  forms_[plain] = blocked_value;
   computed_.insert(plain);
   replaced_.push_back(value(plain).producer);
 }
 
-void BlockedLayout::replace_vector(ValueId plain, ValueId form) {
+void BlockedLayout::replace_vector(ValueId plain, ValueId blocked_value) {
   const std::string name = value(plain).name;
   const Shape shape = *value(plain).shape;
   Shape image = {shape[0], shape[1]};
   std::vector<int64_t> axes;
-  for (size_t d = 2; d + 1 < value(form).shape->size(); ++d) {
+  for (size_t d = 2; d + 1 < value(blocked_value).shape->size(); ++d) {
     image.push_back(1);
     axes.push_back(static_cast<int64_t>(d));
   }
-  const ValueId vector = unblocked(form, name, image);
+  const ValueId vector = unblocked(blocked_value, name, image);
   replaced_.push_back(value(plain).producer);
   graph_.replace_uses(plain, add("Squeeze", "", name, {vector, add_ints(name + ".axes", axes)}));
 }

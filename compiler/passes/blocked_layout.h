@@ -49,8 +49,8 @@ class BlockedLayout {
   ValueId operand(ValueId id, int64_t rank, int64_t channel_count);
   /// A vector of one element per channel, shaped to broadcast against the blocked form of an activation of this rank.
   ValueId channel_vector(ValueId id, int64_t rank);
-  /// The value whose blocked form is `form`, as [N, C, H, W].
-  ValueId unblocked(ValueId form, const std::string& name, const Shape& image);
+  /// The value whose blocked form is `blocked_value`, as [N, C, H, W].
+  ValueId unblocked(ValueId blocked_value, const std::string& name, const Shape& image);
 
   /// Adds a node with one output, and infers it.
   ValueId add(const std::string& op, const std::string& domain, const std::string& name, std::vector<ValueId> inputs,
@@ -58,10 +58,10 @@ class BlockedLayout {
   ValueId add(const OpDef& op, const std::string& name, std::vector<ValueId> inputs,
               std::map<std::string, Attribute> attributes = {});
   ValueId add_ints(const std::string& name, const std::vector<int64_t>& values);
-  /// Declares `form` the blocked form of `plain`. `form` replaces the producer of `plain`.
-  void replace(ValueId plain, ValueId form);
+  /// Declares `blocked_value` the blocked form of `plain`. `blocked_value` replaces the producer of `plain`.
+  void replace(ValueId plain, ValueId blocked_value);
   /// Computes `plain`, [N, C], from the blocked form of [N, C, 1, 1(, 1)], instead of by its producer.
-  void replace_vector(ValueId plain, ValueId form);
+  void replace_vector(ValueId plain, ValueId blocked_value);
   /// Converts values that are read outside the regions back, and removes the replaced nodes. True if there were any.
   bool finish();
 

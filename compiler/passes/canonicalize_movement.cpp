@@ -75,8 +75,8 @@ bool simplify_transpose(Rewriter& r, NodeId id) {
   std::vector<int64_t> perm = permutation(r, n);
   if (std::is_sorted(perm.begin(), perm.end())) return r.replace(y, x);
   if (moves_only_units(r.shape(x), perm)) {
-    if (const auto form = express_view(r.graph, x, r.shape(y), {}))
-      return r.replace(y, r.add(op_gart_View, n.name, form->inputs, {{"shape", form->shape}}));
+    if (const auto view = express_view(r.graph, x, r.shape(y), {}))
+      return r.replace(y, r.add(op_gart_View, n.name, view->inputs, {{"shape", view->shape}}));
   }
   const Node* inner = r.producer(x, op_Transpose);
   if (!inner) return false;
@@ -111,9 +111,9 @@ bool gather_to_slice(Rewriter& r, NodeId id) {
   const auto list = [&](int64_t v) { return r.add_constant(n.name, Tensor::vector_i64({v})); };
   ValueId slice = r.add(op_Slice, n.name, {x, list(run->first), list(run->first + run->second), list(axis)});
   if (indices->rank() == 0) {
-    const auto form = express_view(r.graph, slice, r.shape(y), {});
-    if (!form) return false;
-    slice = r.add(op_gart_View, n.name, form->inputs, {{"shape", form->shape}});
+    const auto view = express_view(r.graph, slice, r.shape(y), {});
+    if (!view) return false;
+    slice = r.add(op_gart_View, n.name, view->inputs, {{"shape", view->shape}});
   }
   return r.replace(y, slice);
 }

@@ -38,9 +38,9 @@ bool cast_like_to_cast(Rewriter& r, NodeId id) {
 /// expressed.
 ValueId view_as(Rewriter& r, const std::string& name, ValueId x, const Shape& shape) {
   if (r.has_shape(x) && r.shape(x) == shape) return x;
-  const auto form = express_view(r.graph, x, shape, r.graph.inputs);
-  if (!form) return {};
-  return r.add(op_gart_View, name, form->inputs, {{"shape", form->shape}});
+  const auto params = express_view(r.graph, x, shape, r.graph.inputs);
+  if (!params) return {};
+  return r.add(op_gart_View, name, params->inputs, {{"shape", params->shape}});
 }
 
 bool to_view(Rewriter& r, NodeId id) {

@@ -25,11 +25,11 @@ Joined joined_by(const Rewriter& r, const Node& n) {
   return {axis < 0 ? axis + rank : axis, n.inputs};
 }
 
-/// Finds the longest proper prefix of `whole`, of at least two parts, that an earlier Concat joins. Returns an invalid
+/// Finds the longest proper prefix of `joined`, of at least two parts, that an earlier Concat joins. Returns an invalid
 /// id if there is none. `parts` receives the number of parts of the prefix.
-ValueId known_beginning(const std::map<Joined, ValueId>& known, const Joined& whole, size_t& parts) {
-  Joined beginning = whole;
-  for (parts = whole.parts.size() - 1; parts >= 2; --parts) {
+ValueId known_beginning(const std::map<Joined, ValueId>& known, const Joined& joined, size_t& parts) {
+  Joined beginning = joined;
+  for (parts = joined.parts.size() - 1; parts >= 2; --parts) {
     beginning.parts.resize(parts);
     if (const auto it = known.find(beginning); it != known.end()) return it->second;
   }
@@ -41,14 +41,14 @@ bool chain(Rewriter& r) {
   bool changed = false;
   for (NodeId id : r.graph.order()) {
     if (r.graph.node(id).erased || !applies(r, r.graph.node(id))) continue;
-    const Joined whole = joined_by(r, r.graph.node(id));
+    const Joined joined = joined_by(r, r.graph.node(id));
     ValueId result = r.graph.node(id).outputs[0];
     size_t parts = 0;
-    if (const ValueId beginning = known_beginning(known, whole, parts); beginning.valid()) {
+    if (const ValueId beginning = known_beginning(known, joined, parts); beginning.valid()) {
       std::vector<ValueId> inputs{beginning};
-      inputs.insert(inputs.end(), whole.parts.begin() + static_cast<std::ptrdiff_t>(parts), whole.parts.end());
+      inputs.insert(inputs.end(), joined.parts.begin() + static_cast<std::ptrdiff_t>(parts), joined.parts.end());
       const std::string name = r.graph.node(id).name;
-      const ValueId chained = r.add(op_Concat, name, inputs, {{"axis", whole.axis}});
+      const ValueId chained = r.add(op_Concat, name, inputs, {{"axis", joined.axis}});
       if (r.replace(result, chained)) {
         r.erase_if_dead(id);
         result = chained;
@@ -57,7 +57,7 @@ bool chain(Rewriter& r) {
         r.erase_if_dead(r.value(chained).producer);
       }
     }
-    known.emplace(whole, result);
+    known.emplace(joined, result);
   }
   return changed;
 }

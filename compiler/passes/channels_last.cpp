@@ -15,7 +15,7 @@ class Marker {
       : g_(graph),
         order_(graph.order()),
         keeps_order_(static_cast<size_t>(graph.value_count())),
-        wanted_(keeps_order_.size()) {}
+        marked_(keeps_order_.size()) {}
 
   bool run() {
     bool changed = false;
@@ -49,21 +49,21 @@ class Marker {
   /// Records the inputs of a convolution, and the values from which they are made.
   void want(const Node& n) {
     if (is_channels_last_conv(n)) {
-      if (reads_channels(g_, n)) wanted_[at(n.inputs[0])] = true;
+      if (reads_channels(g_, n)) marked_[at(n.inputs[0])] = true;
       return;
     }
     const bool passes_on = n.op->keeps_channels() && std::any_of(n.outputs.begin(), n.outputs.end(), [&](ValueId v) {
-                             return v.valid() && wanted_[at(v)];
+                             return v.valid() && marked_[at(v)];
                            });
     for (ValueId in : n.inputs)
-      if (passes_on && in.valid()) wanted_[at(in)] = true;
+      if (passes_on && in.valid()) marked_[at(in)] = true;
   }
 
   bool mark(const Node& n) {
     if (is_channels_last_conv(n)) {
       const bool reads = reads_channels(g_, n);
       bool changed = reads && mark(n.inputs[0]);
-      if (reads || wanted_[at(n.outputs[0])]) changed |= mark(n.outputs[0]);
+      if (reads || marked_[at(n.outputs[0])]) changed |= mark(n.outputs[0]);
       return changed;
     }
     bool changed = false;
@@ -92,7 +92,7 @@ class Marker {
 
   Graph& g_;
   std::vector<NodeId> order_;
-  std::vector<bool> keeps_order_, wanted_;  // by value
+  std::vector<bool> keeps_order_, marked_;  // by value
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 
+#include "compiler/ops/deferred_constants.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/ops.h"
@@ -39,12 +40,6 @@ bool looks_at_bits(const Graph& graph) {
   return found;
 }
 
-Tensor widened(const Tensor& narrow) {
-  Tensor wide(DType::f32, narrow.shape());
-  for (int64_t i = 0; i < narrow.elements(); ++i) wide.set_double(i, narrow.at_double(i));
-  return wide;
-}
-
 int64_t onnx_number(DType dtype) { return dtype_to_onnx(dtype); }
 
 /// Replaces 16-bit types in a node's attributes by f32, and converts the tensors that it holds.
@@ -57,7 +52,7 @@ void widen_attributes(Node& node) {
   }
   for (auto& [key, attribute] : node.attributes)
     if (const auto* tensor = std::get_if<TensorRef>(&attribute); tensor && *tensor && is_half((*tensor)->dtype()))
-      attribute = std::make_shared<const Tensor>(widened(**tensor));
+      attribute = std::make_shared<const Tensor>(widened(*tensor));
 }
 
 void widen_nodes(Graph& graph) {
@@ -66,7 +61,7 @@ void widen_nodes(Graph& graph) {
     const auto it = wide.find(v);
     if (it != wide.end()) return it->second;
     const std::string name = graph.unique_name(graph.value(v).name + ".f32");
-    return wide[v] = graph.add_constant(name, widened(*graph.value(v).constant));
+    return wide[v] = graph.add_constant(name, widened(graph.value(v).constant));
   };
   const auto is_half_constant = [&](ValueId v) {
     return v.valid() && graph.value(v).is_constant() && is_half(graph.value(v).dtype);
@@ -88,7 +83,7 @@ void widen_body_outputs(Graph& graph) {
     for (const auto& body : graph.node(id).bodies) {
       for (ValueId& v : body->outputs)
         if (body->value(v).is_constant() && is_half(body->value(v).dtype))
-          v = body->add_constant(body->unique_name(body->value(v).name + ".f32"), widened(*body->value(v).constant));
+          v = body->add_constant(body->unique_name(body->value(v).name + ".f32"), widened(body->value(v).constant));
       widen_body_outputs(*body);
     }
 }

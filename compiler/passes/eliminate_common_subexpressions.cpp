@@ -1,12 +1,12 @@
 #include "compiler/passes/eliminate_common_subexpressions.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "compiler/ir/deferred.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/passes/rewrite.h"
 
@@ -23,16 +23,18 @@ using NodeKey = std::tuple<const OpDef*, std::vector<ValueId>, AttributeKey>;
 using ConstantKey = std::tuple<DType, std::vector<int64_t>, std::string>;
 
 std::string samples(const Tensor& t) {
+  if (t.deferred()) {
+    const Recipe& recipe = t.deferred()->recipe();
+    std::string result = recipe.op->name;
+    for (const TensorRef& input : recipe.inputs) result += samples(*input);
+    return result;
+  }
   const auto* bytes = reinterpret_cast<const char*>(t.data());
   if (t.bytes() <= kWholeBytes) return {bytes, static_cast<size_t>(t.bytes())};
   std::string result;
   for (int64_t i = 0; i < kSamples; ++i)
     result.append(bytes + (t.bytes() - kSampleBytes) * i / (kSamples - 1), static_cast<size_t>(kSampleBytes));
   return result;
-}
-
-bool same_bytes(const Tensor& a, const Tensor& b) {
-  return a.data() == b.data() || std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0;
 }
 
 bool merge_constants(Rewriter& r) {
@@ -45,7 +47,7 @@ bool merge_constants(Rewriter& r) {
     const Tensor& t = *r.value(v).constant;
     std::vector<ValueId>& alike = known[{t.dtype(), t.shape(), samples(t)}];
     const auto equal = std::find_if(alike.begin(), alike.end(),
-                                    [&](ValueId other) { return same_bytes(*r.value(other).constant, t); });
+                                    [&](ValueId other) { return same_elements(*r.value(other).constant, t); });
     if (equal == alike.end())
       alike.push_back(v);
     else

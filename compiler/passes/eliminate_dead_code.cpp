@@ -116,12 +116,26 @@ bool sweep(Graph& graph) {
   return changed;
 }
 
+/// Frees constants that nothing reads and from which no other constant was made. The data of others stays: reports find
+/// the model's name of a weight by it.
+void free_unread_constants(Graph& graph) {
+  std::vector<bool> live;
+  const std::vector<bool> read = read_values(graph, live);
+  for (int64_t i = 0; i < graph.value_count(); ++i) {
+    Value& v = graph.value(ValueId(i));
+    if (!read[static_cast<size_t>(i)] && v.constant.use_count() == 1) v.constant.reset();
+  }
+  for (NodeId id : graph.order())
+    for (const auto& body : graph.node(id).bodies) free_unread_constants(*body);
+}
+
 }  // namespace
 
 bool eliminate_dead_code(Graph& graph) {
   bool changed = false;
   // Another sweep, because a removed capture may have been the last reader of a value outside.
   while (sweep(graph)) changed = true;
+  free_unread_constants(graph);
   return changed;
 }
 

@@ -5,7 +5,7 @@
 
 namespace gcg {
 
-/// Removes nodes and values that no output depends on.
+/// Removes nodes and values that no output depends on, and frees the data of constants.
 /// Requires: nothing.
 /// Ensures: every node has an output that is read. Unread outputs are omitted if the operator allows it. No If has an
 ///   unread output, no Loop or Scan an unread scan output. No node captures a value that its subgraphs do not read.

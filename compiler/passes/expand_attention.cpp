@@ -70,25 +70,25 @@ class AttentionWriter {
       : from_(graph, id),
         b_(graph, from_.node().name),
         dtype_(from_.value(0).dtype),
-        form_(attention_params(from_.node(), from_.shape(kAttentionQ), from_.shape(kAttentionK),
-                               from_.shape(kAttentionV), has_past() ? &from_.shape(kAttentionPastKey) : nullptr)) {}
+        params_(attention_params(from_.node(), from_.shape(kAttentionQ), from_.shape(kAttentionK),
+                                 from_.shape(kAttentionV), has_past() ? &from_.shape(kAttentionPastKey) : nullptr)) {}
 
   void run() {
-    q_ = heads_first(from_.input(kAttentionQ), form_.query_heads);
+    q_ = heads_first(from_.input(kAttentionQ), params_.query_heads);
     const ValueId key = with_past(kAttentionK, kAttentionPastKey), value = with_past(kAttentionV, kAttentionPastValue);
     keys_ = key;
     ValueId scores =
         from_groups(b_.node("MatMul", {into_groups(scaled_query()), b_.transpose(scaled_key(key), {0, 1, 3, 2})}));
     if (!halves_scale()) scores = scaled(scores, 1);
-    if (form_.qk_output_mode == 0) from_.replace(3, scores);
-    if (form_.softcap > 0) scores = times(b_.node("Tanh", {times(scores, 1 / form_.softcap)}), form_.softcap);
-    if (form_.qk_output_mode == 1) from_.replace(3, scores);
+    if (params_.qk_output_mode == 0) from_.replace(3, scores);
+    if (params_.softcap > 0) scores = times(b_.node("Tanh", {times(scores, 1 / params_.softcap)}), params_.softcap);
+    if (params_.qk_output_mode == 1) from_.replace(3, scores);
     scores = masked(scores);
-    if (form_.qk_output_mode == 2) from_.replace(3, scores);
+    if (params_.qk_output_mode == 2) from_.replace(3, scores);
     const ValueId p = without_masked_rows(softmax(scores));
-    if (form_.qk_output_mode == 3) from_.replace(3, p);
+    if (params_.qk_output_mode == 3) from_.replace(3, p);
     ValueId y = from_groups(b_.node("MatMul", {into_groups(p), value}));
-    if (form_.packed_heads) y = reshape(b_, b_.transpose(y, {0, 2, 1, 3}), {0, 0, -1});
+    if (params_.packed_heads) y = reshape(b_, b_.transpose(y, {0, 2, 1, 3}), {0, 0, -1});
     from_.replace(0, y);
     from_.replace(1, key);
     from_.replace(2, value);
@@ -100,30 +100,30 @@ class AttentionWriter {
 
   /// [B, heads, sequence, size]
   ValueId heads_first(ValueId x, const Dim& heads) {
-    if (!form_.packed_heads) return x;
+    if (!params_.packed_heads) return x;
     return b_.transpose(reshape(b_, x, {0, 0, heads.constant(), -1}), {0, 2, 1, 3});
   }
   ValueId with_past(size_t now, size_t past) {
-    const ValueId x = heads_first(from_.input(now), form_.key_heads);
+    const ValueId x = heads_first(from_.input(now), params_.key_heads);
     return has_past() ? b_.concat({from_.input(past), x}, 2) : x;
   }
 
   /// [B, H, rows, size] -> [B, G, H/G * rows, size] and back.
-  ValueId into_groups(ValueId x) { return grouped(x, form_.key_heads); }
-  ValueId from_groups(ValueId x) { return grouped(x, form_.query_heads); }
+  ValueId into_groups(ValueId x) { return grouped(x, params_.key_heads); }
+  ValueId from_groups(ValueId x) { return grouped(x, params_.query_heads); }
   ValueId grouped(ValueId x, const Dim& heads) {
-    return form_.query_heads == form_.key_heads ? x : reshape(b_, x, {0, heads.constant(), -1, 0});
+    return params_.query_heads == params_.key_heads ? x : reshape(b_, x, {0, heads.constant(), -1, 0});
   }
 
   /// The product of 16-bit types could overflow. Each factor is therefore multiplied by the square root of the scale.
   bool halves_scale() const { return dtype_ != DType::f32 && dtype_ != DType::f64; }
   /// x times a power of the scale. The default scale is 1 / sqrt(head size).
   ValueId scaled(ValueId x, double power) {
-    if (!form_.scale && !form_.head.is_constant()) {
+    if (!params_.scale && !params_.head.is_constant()) {
       const ValueId size = b_.node("Cast", {count(q_, 3)}, {{"to", int64_t{dtype_to_onnx(dtype_)}}});
       return b_.multiply(x, b_.node("Pow", {size, b_.scalar(dtype_, -power / 2)}));
     }
-    const double scale = form_.scale ? *form_.scale : 1 / std::sqrt(static_cast<double>(form_.head.constant()));
+    const double scale = params_.scale ? *params_.scale : 1 / std::sqrt(static_cast<double>(params_.head.constant()));
     return times(x, std::pow(scale, power));
   }
   ValueId times(ValueId x, double by) { return by == 1 ? x : b_.multiply(x, b_.scalar(dtype_, by)); }
@@ -146,7 +146,7 @@ class AttentionWriter {
     const ValueId mask = from_.input(kAttentionMask);
     if (!mask.valid()) return mask;
     const Shape& shape = from_.shape(kAttentionMask);
-    const Dim missing = form_.keys - shape.back();
+    const Dim missing = params_.keys - shape.back();
     if (shape.back().is(1) || !missing.is_constant() || missing.constant() <= 0) return mask;
     Ints pads(2 * shape.size(), 0);
     pads.back() = missing.constant();
@@ -157,7 +157,7 @@ class AttentionWriter {
 
   /// True for keys near the position of each query (causal masks and windows): [S, T] or [B, 1, S, T].
   ValueId near_queries() {
-    if (!form_.causal && form_.left_window < 0 && form_.right_window < 0) return ValueId();
+    if (!params_.causal && params_.left_window < 0 && params_.right_window < 0) return ValueId();
     ValueId here = b_.unsqueeze(positions(q_, 2), 1);  // [S, 1]
     const ValueId there = positions(keys_, 2);         // [T]
     if (const ValueId valid = valid_keys(); valid.valid()) {
@@ -166,11 +166,11 @@ class AttentionWriter {
       here = b_.add(here, count(from_.input(kAttentionPastKey), 2));
     }
     ValueId allowed;
-    if (form_.causal) allowed = b_.node("LessOrEqual", {there, here});
-    if (form_.left_window >= 0)
-      allowed = both(allowed, b_.node("GreaterOrEqual", {there, b_.subtract(here, number(form_.left_window))}));
-    if (form_.right_window >= 0)
-      allowed = both(allowed, b_.node("LessOrEqual", {there, b_.add(here, number(form_.right_window))}));
+    if (params_.causal) allowed = b_.node("LessOrEqual", {there, here});
+    if (params_.left_window >= 0)
+      allowed = both(allowed, b_.node("GreaterOrEqual", {there, b_.subtract(here, number(params_.left_window))}));
+    if (params_.right_window >= 0)
+      allowed = both(allowed, b_.node("LessOrEqual", {there, b_.add(here, number(params_.right_window))}));
     return allowed;
   }
 
@@ -182,14 +182,14 @@ class AttentionWriter {
   }
 
   ValueId masked(ValueId scores) {
-    const ValueId given = mask();
-    const bool boolean = given.valid() && from_.value(kAttentionMask).dtype == DType::boolean;
-    allowed_ = both(boolean ? given : ValueId(), near_queries());
+    const ValueId mask_input = mask();
+    const bool boolean = mask_input.valid() && from_.value(kAttentionMask).dtype == DType::boolean;
+    allowed_ = both(boolean ? mask_input : ValueId(), near_queries());
     if (const ValueId valid = valid_keys(); valid.valid())
       allowed_ = both(allowed_, b_.node("Less", {positions(keys_, 2), valid}));
-    if (given.valid() && !boolean) {
-      added_ = given;
-      scores = b_.add(scores, given);
+    if (mask_input.valid() && !boolean) {
+      added_ = mask_input;
+      scores = b_.add(scores, mask_input);
     }
     if (!allowed_.valid()) return scores;
     return b_.node("Where", {allowed_, scores, lowest()});
@@ -201,9 +201,9 @@ class AttentionWriter {
     const auto as = [&](ValueId x, DType dtype) {
       return b_.node("Cast", {x}, {{"to", int64_t{dtype_to_onnx(dtype)}}});
     };
-    const bool converts = form_.softmax_dtype && *form_.softmax_dtype != dtype_;
+    const bool converts = params_.softmax_dtype && *params_.softmax_dtype != dtype_;
     const ValueId p =
-        b_.node("Softmax", {converts ? as(scores, *form_.softmax_dtype) : scores}, {{"axis", int64_t{-1}}});
+        b_.node("Softmax", {converts ? as(scores, *params_.softmax_dtype) : scores}, {{"axis", int64_t{-1}}});
     return converts ? as(p, dtype_) : p;
   }
 
@@ -211,7 +211,7 @@ class AttentionWriter {
   /// key.
   ValueId without_masked_rows(ValueId p) {
     const bool certain = !from_.input(kAttentionMask).valid() && !from_.input(kAttentionValidKeys).valid() &&
-                         form_.left_window < 0 && form_.right_window < 0;
+                         params_.left_window < 0 && params_.right_window < 0;
     if (certain) return p;
     ValueId left = allowed_;
     if (added_.valid()) left = both(left, b_.node("Greater", {added_, lowest()}));
@@ -224,7 +224,7 @@ class AttentionWriter {
   Source from_;
   NodeBuilder b_;
   DType dtype_;
-  AttentionParams form_;
+  AttentionParams params_;
   ValueId q_, keys_;  // [B, H, S, D], [B, G, T, D]
   ValueId allowed_, added_;
 };

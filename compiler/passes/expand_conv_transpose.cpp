@@ -97,9 +97,9 @@ class Expansion {
     for (const TransposedWindow& s : windows_) {
       if (s.dilation != 1 || group_ != 1) return {};
       const int64_t blocks = (s.kernel.constant() + s.stride - 1) / s.stride;
-      const Dim rest = (s.input + (blocks - 1)) * s.stride - s.pad_begin - s.output;
-      if (!rest.is_constant()) return {};
-      overlaps.push_back({blocks, rest.constant()});
+      const Dim excess = (s.input + (blocks - 1)) * s.stride - s.pad_begin - s.output;
+      if (!excess.is_constant()) return {};
+      overlaps.push_back({blocks, excess.constant()});
       met *= blocks;
       if (met > kMostOverlaps) return {};
     }
@@ -138,7 +138,7 @@ class Expansion {
   /// Patches along a dimension.
   struct Overlap {
     int64_t blocks;  // blocks of `stride` outputs per patch; as many patches add to one output
-    int64_t rest;    // outputs to cut at the end; if negative, this many outputs are missing and zero
+    int64_t excess;  // outputs to cut at the end; if negative, this many outputs are missing and zero
   };
 
   /// [N, spatial..., CO, blocks, stride, ...] with the weights padded to whole blocks.
@@ -148,10 +148,10 @@ class Expansion {
     Ints pads(2 * w.size(), 0), tail = {outputs};
     int64_t columns = outputs;
     for (size_t d = 0; d < overlaps.size(); ++d) {
-      const int64_t stride = windows_[d].stride, whole = overlaps[d].blocks * stride;
-      pads[w.size() + d + 2] = whole - w[d + 2].constant();
+      const int64_t stride = windows_[d].stride, padded_taps = overlaps[d].blocks * stride;
+      pads[w.size() + d + 2] = padded_taps - w[d + 2].constant();
       tail.insert(tail.end(), {overlaps[d].blocks, stride});
-      columns *= whole;
+      columns *= padded_taps;
     }
     const ValueId padded = r_.add(op_Pad, name_, {w_, ints(pads)});
     const ValueId weights = r_.add(op_Reshape, name_, {padded, ints({w[0].constant(), columns})});
@@ -167,11 +167,11 @@ class Expansion {
     const size_t dims = overlaps.size();
     ValueId sum;
     for (int64_t m = 0; m < met; ++m) {
-      int64_t rest = m;
+      int64_t remaining = m;
       Ints begin(2 * dims + 2, 0), end = begin;
       ValueId one = patches;
-      for (size_t d = dims; d-- > 0; rest /= overlaps[d].blocks) {
-        const int64_t block = rest % overlaps[d].blocks;
+      for (size_t d = dims; d-- > 0; remaining /= overlaps[d].blocks) {
+        const int64_t block = remaining % overlaps[d].blocks;
         one = r_.add(op_Gather, name_, {one, r_.add_constant(name_ + ".block", Tensor::scalar_i64(block))},
                      {{"axis", static_cast<int64_t>(dims + 2 + 2 * d)}});
         begin[1 + d] = block;
@@ -205,7 +205,7 @@ class Expansion {
     Ints pads(2, 0), after(2, 0);
     for (size_t d = 0; d < overlaps.size(); ++d) {
       pads.push_back(-windows_[d].pad_begin.constant());
-      after.push_back(-overlaps[d].rest);
+      after.push_back(-overlaps[d].excess);
     }
     pads.insert(pads.end(), after.begin(), after.end());
     return r_.add(op_Pad, name_, {y, ints(pads)});
@@ -234,14 +234,14 @@ class Expansion {
   ValueId ordinary_weights() {
     const Ints shape = to_extents(r_.shape(w_));
     Ints grouped = {group_, shape[0] / group_, shape[1]}, perm = {0, 2, 1},
-         whole = {shape[1] * group_, shape[0] / group_};
+         joined_shape = {shape[1] * group_, shape[0] / group_};
     for (size_t d = 2; d < shape.size(); ++d) {
       grouped.push_back(shape[d]);
       perm.push_back(static_cast<int64_t>(d) + 1);
-      whole.push_back(shape[d]);
+      joined_shape.push_back(shape[d]);
     }
     const ValueId apart = r_.add(op_Reshape, name_, {w_, ints(grouped)});
-    return r_.add(op_Reshape, name_, {r_.add(op_Transpose, name_, {apart}, {{"perm", perm}}), ints(whole)});
+    return r_.add(op_Reshape, name_, {r_.add(op_Transpose, name_, {apart}, {{"perm", perm}}), ints(joined_shape)});
   }
 
   ValueId part(const std::vector<PhaseAxis>& axes, ValueId weights) {
@@ -291,12 +291,12 @@ class Expansion {
     for (const PhaseAxis& a : axes) met *= a.count;
     ValueId sum;
     for (int64_t t = 0; t < met; ++t) {
-      int64_t tap = 0, rest = t;
+      int64_t tap = 0, remaining = t;
       Ints begin = {0, 0}, end = {0, 0};
       for (size_t d = 0; d < axes.size(); ++d) {
         const TransposedWindow& s = windows_[d];
-        const int64_t k = axes[d].first + rest % axes[d].count * axes[d].step;
-        rest /= axes[d].count;
+        const int64_t k = axes[d].first + remaining % axes[d].count * axes[d].step;
+        remaining /= axes[d].count;
         tap = tap * s.kernel.constant() + k;
         const int64_t distance = (offsets[d] + s.pad_begin.constant() - k * s.dilation) / s.stride;
         begin.push_back(-distance);

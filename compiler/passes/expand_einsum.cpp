@@ -69,8 +69,8 @@ class EinsumWriter {
         });
         if (sums) first = i, second = j;
       }
-    const Labels kept = kept_of(all, first, second, equation.output);
-    const Operand pair = {einsum({all[first], all[second]}, kept), kept};
+    const Labels remaining = kept_of(all, first, second, equation.output);
+    const Operand pair = {einsum({all[first], all[second]}, remaining), remaining};
     all.erase(all.begin() + static_cast<std::ptrdiff_t>(second));
     all[first] = pair;
     b_.replace(graph_.node(id_).outputs[0], einsum(all, equation.output));
@@ -80,15 +80,15 @@ class EinsumWriter {
 
   /// The labels of two operands that also occur in the result or in another operand.
   static Labels kept_of(const std::vector<Operand>& all, size_t first, size_t second, const Labels& result) {
-    Labels kept;
+    Labels remaining;
     for (size_t own : {first, second})
       for (int label : all[own].labels) {
         bool used = contains(result, label);
         for (size_t i = 0; i < all.size(); ++i)
           used = used || (i != first && i != second && contains(all[i].labels, label));
-        if (used && !contains(kept, label)) kept.push_back(label);
+        if (used && !contains(remaining, label)) remaining.push_back(label);
       }
-    return kept;
+    return remaining;
   }
 
   ValueId einsum(const std::vector<Operand>& operands, const Labels& result) {

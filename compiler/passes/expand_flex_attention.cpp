@@ -19,18 +19,18 @@ class FlexAttentionWriter {
         id_(id),
         b_(graph, graph.node(id).name),
         dtype_(type(0).dtype),
-        form_(graph.node(id), dtype_),
+        params_(graph.node(id), dtype_),
         heads_((*type(0).shape)[1].constant()),
         shared_((*type(1).shape)[1].constant()) {}
 
   void run() {
     const ValueId keys = b_.transpose(scaled(input(1)), {0, 1, 3, 2});
     ValueId scores = b_.node("MatMul", {grouped(scaled(input(0)), shared_), keys});
-    scores = changed(form_.scores, cast(grouped(scores, heads_), dtype_, form_.dtype));
-    const ValueId p = changed(form_.probabilities, b_.node("Softmax", {scores}, {{"axis", int64_t{-1}}}));
-    const ValueId values = cast(input(2), type(2).dtype, form_.dtype);
+    scores = changed(params_.scores, cast(grouped(scores, heads_), dtype_, params_.dtype));
+    const ValueId p = changed(params_.probabilities, b_.node("Softmax", {scores}, {{"axis", int64_t{-1}}}));
+    const ValueId values = cast(input(2), type(2).dtype, params_.dtype);
     const ValueId y = grouped(b_.node("MatMul", {grouped(p, shared_), values}), heads_);
-    b_.replace(graph_.node(id_).outputs[0], cast(y, form_.dtype, type(2).dtype));
+    b_.replace(graph_.node(id_).outputs[0], cast(y, params_.dtype, type(2).dtype));
     graph_.erase_node(id_);
   }
 
@@ -46,7 +46,7 @@ class FlexAttentionWriter {
   }
   /// Multiplies each factor by the square root of the scale, because the product of 16-bit types could overflow.
   ValueId scaled(ValueId x) {
-    if (form_.scale != 0) return b_.multiply(x, b_.scalar(dtype_, std::sqrt(form_.scale)));
+    if (params_.scale != 0) return b_.multiply(x, b_.scalar(dtype_, std::sqrt(params_.scale)));
     const Dim& size = type(0).shape->back();
     if (size.is_constant())
       return b_.multiply(x, b_.scalar(dtype_, std::pow(static_cast<double>(size.constant()), -0.25)));
@@ -71,7 +71,7 @@ class FlexAttentionWriter {
   NodeId id_;
   NodeBuilder b_;
   DType dtype_;
-  FlexAttentionParams form_;
+  FlexAttentionParams params_;
   int64_t heads_, shared_;
 };
 

@@ -74,18 +74,18 @@ class FourierWriter {
   }
 
   bool dft() {
-    const auto form = dft_params(graph_.node(id_), *value(0)->shape, value(1), value(2));
-    if (!form) return false;
-    const Spectrum& s = form->spectrum;
+    const auto params = dft_params(graph_.node(id_), *value(0)->shape, value(1), value(2));
+    if (!params) return false;
+    const Spectrum& s = params->spectrum;
     const auto factors = factors_of(s);
-    if (!factors && !fits(s)) return write_open_dft(graph_, id_, *form);
+    if (!factors && !fits(s)) return write_open_dft(graph_, id_, *params);
     const auto rank = static_cast<int64_t>(value(0)->shape->size());
     Ints to_end(static_cast<size_t>(rank));
     std::iota(to_end.begin(), to_end.end(), 0);
-    std::swap(to_end[static_cast<size_t>(form->axis)], to_end[static_cast<size_t>(rank - 2)]);
-    const bool moves = form->axis != rank - 2;
+    std::swap(to_end[static_cast<size_t>(params->axis)], to_end[static_cast<size_t>(rank - 2)]);
+    const bool moves = params->axis != rank - 2;
     ValueId x = moves ? b_.transpose(input(0), to_end) : input(0);
-    if (!((*value(0)->shape)[static_cast<size_t>(form->axis)] == s.in_rows))
+    if (!((*value(0)->shape)[static_cast<size_t>(params->axis)] == s.in_rows))
       x = b_.slice(x, rank - 2, 0, s.in_rows.constant());
     const ValueId y = factors ? in_two_steps(x, s, *factors, rank - 2) : at_once(x, s, rank - 2);
     finish(moves ? b_.transpose(y, to_end) : y);
@@ -154,13 +154,13 @@ class FourierWriter {
   }
 
   bool stft() {
-    const auto form = stft_params(graph_.node(id_), *value(0)->shape, *value(1), value(2), value(3));
-    if (!form || !fits(form->spectrum) || !form->step.is_constant()) return false;
-    const Spectrum& s = form->spectrum;
+    const auto params = stft_params(graph_.node(id_), *value(0)->shape, *value(1), value(2), value(3));
+    if (!params || !fits(params->spectrum) || !params->step.is_constant()) return false;
+    const Spectrum& s = params->spectrum;
     const int64_t length = s.length.constant(), outputs = s.out_rows.constant() * s.out_parts;
     ValueId m = b_.constant(matrix(s, value(0)->dtype));
     if (input(2).valid()) m = b_.multiply(m, b_.unsqueeze(input(2), 1));
-    const ValueId vectors = reshape(frames(length, form->step.constant()), {0, 0, length * s.in_parts});
+    const ValueId vectors = reshape(frames(length, params->step.constant()), {0, 0, length * s.in_parts});
     finish(reshape(b_.node("MatMul", {vectors, reshape(m, {length * s.in_parts, outputs})}),
                    {0, 0, s.out_rows.constant(), s.out_parts}));
     return true;

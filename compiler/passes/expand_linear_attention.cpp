@@ -11,7 +11,7 @@
 namespace gcg {
 namespace {
 
-using Form = LinearAttentionParams;
+using Params = LinearAttentionParams;
 
 /// The inputs of all steps, [B, T, heads, size], and the state, [B, heads, keys, values].
 struct Operands {
@@ -23,19 +23,19 @@ class LinearAttentionWriter {
   LinearAttentionWriter(Graph& graph, NodeId id)
       : graph_(graph),
         id_(id),
-        form_(graph.node(id)),
+        params_(graph.node(id)),
         b_(graph, graph.node(id).name),
-        dtype_(type(Form::kQuery).dtype),
+        dtype_(type(Params::kQuery).dtype),
         sums_(dtype_ == DType::f64 ? DType::f64 : DType::f32) {}
 
   void run() {
     const Operands all = operands();
-    const Dim steps = (*type(Form::kQuery).shape)[1];
+    const Dim steps = (*type(Params::kQuery).shape)[1];
     Step last = steps.is(1) ? step(b_, all, b_.constant(Tensor::scalar_i64(0))) : loop(all);
     if (steps.is(1)) last.output = b_.unsqueeze(last.output, 0);
     const ValueId y = b_.multiply(b_.transpose(last.output, {1, 0, 2}), scale());  // from [T, B, heads * values]
     finish(0, y, dtype_);
-    finish(1, last.state, input(Form::kPast).valid() ? type(Form::kPast).dtype : dtype_);
+    finish(1, last.state, input(Params::kPast).valid() ? type(Params::kPast).dtype : dtype_);
     graph_.erase_node(id_);
   }
 
@@ -65,29 +65,29 @@ class LinearAttentionWriter {
   }
 
   Operands operands() {
-    const bool shared_beta = form_.corrects && type(Form::kBeta).shape->back().is(1);
-    Operands all{heads(Form::kQuery, form_.query_heads),
-                 heads(Form::kKey, form_.heads),
-                 heads(Form::kValue, form_.heads),
-                 heads(Form::kDecay, form_.heads),
-                 heads(Form::kBeta, shared_beta ? 1 : form_.heads),
+    const bool shared_beta = params_.corrects && type(Params::kBeta).shape->back().is(1);
+    Operands all{heads(Params::kQuery, params_.query_heads),
+                 heads(Params::kKey, params_.heads),
+                 heads(Params::kValue, params_.heads),
+                 heads(Params::kDecay, params_.heads),
+                 heads(Params::kBeta, shared_beta ? 1 : params_.heads),
                  {}};
-    if (input(Form::kPast).valid()) {
-      all.state = cast(input(Form::kPast), type(Form::kPast).dtype, sums_);
+    if (input(Params::kPast).valid()) {
+      all.state = cast(input(Params::kPast), type(Params::kPast).dtype, sums_);
       return all;
     }
     const auto extent = [&](ValueId x, int64_t axis) { return b_.slice(b_.node("Shape", {x}), 0, axis, axis + 1); };
     const ValueId shape =
-        b_.concat({extent(all.query, 0), b_.ints({form_.heads}), extent(all.key, 3), extent(all.value, 3)}, 0);
+        b_.concat({extent(all.query, 0), b_.ints({params_.heads}), extent(all.key, 3), extent(all.value, 3)}, 0);
     all.state = b_.node("ConstantOfShape", {shape}, {{"value", std::make_shared<const Tensor>(Tensor(sums_, {1}))}});
     return all;
   }
 
   ValueId scale() {
-    if (form_.scale != 0) return b_.scalar(sums_, form_.scale);
-    const Dim keys = floor_div((*type(Form::kQuery).shape)[2], form_.query_heads);
+    if (params_.scale != 0) return b_.scalar(sums_, params_.scale);
+    const Dim keys = floor_div((*type(Params::kQuery).shape)[2], params_.query_heads);
     if (keys.is_constant()) return b_.scalar(sums_, 1 / std::sqrt(static_cast<double>(keys.constant())));
-    const ValueId size = b_.element(b_.node("Shape", {heads(Form::kQuery, form_.query_heads)}), 0, 3);
+    const ValueId size = b_.element(b_.node("Shape", {heads(Params::kQuery, params_.query_heads)}), 0, 3);
     return b_.node("Pow", {cast(size, DType::i64, sums_), b_.scalar(sums_, -0.5)});
   }
 
@@ -96,13 +96,13 @@ class LinearAttentionWriter {
     const auto now = [&](ValueId x) { return b.node("Gather", {x, t}, {{"axis", int64_t{1}}}); };  // [B, heads, size]
     const ValueId key = now(all.key);
     ValueId state = all.state, value = b.unsqueeze(now(all.value), 2);
-    if (form_.decays) state = b.multiply(state, b.unsqueeze(b.node("Exp", {now(all.decay)}), 3));
-    if (form_.corrects) {
+    if (params_.decays) state = b.multiply(state, b.unsqueeze(b.node("Exp", {now(all.decay)}), 3));
+    if (params_.corrects) {
       const ValueId known = b.node("MatMul", {b.unsqueeze(key, 2), state});
       value = b.multiply(b.unsqueeze(now(all.beta), 3), b.subtract(value, known));
     }
     state = b.add(state, b.multiply(b.unsqueeze(key, 3), value));
-    const ValueId query = reshape(b, now(all.query), {0, form_.heads, form_.query_heads / form_.heads, -1});
+    const ValueId query = reshape(b, now(all.query), {0, params_.heads, params_.query_heads / params_.heads, -1});
     return {state, reshape(b, b.node("MatMul", {query, state}), {0, -1})};
   }
 
@@ -132,7 +132,7 @@ class LinearAttentionWriter {
 
   Graph& graph_;
   NodeId id_;
-  Form form_;
+  Params params_;
   NodeBuilder b_;
   DType dtype_, sums_;
 };

@@ -14,21 +14,21 @@ using namespace recurrent;
 class Expansion {
  public:
   Expansion(Graph& graph, NodeId id)
-      : graph_(graph), id_(id), form_(recurrent_params(graph.node(id))), b_(graph, graph.node(id).name) {
+      : graph_(graph), id_(id), params_(recurrent_params(graph.node(id))), b_(graph, graph.node(id).name) {
     const Value& x = graph.value(input(kX));
     dtype_ = x.dtype;
-    steps_ = (*x.shape)[form_.batch_first ? 1 : 0];
-    const Dim hidden = graph.value(input(kR)).shape->at(form_.quantized ? 1 : 2);
+    steps_ = (*x.shape)[params_.batch_first ? 1 : 0];
+    const Dim hidden = graph.value(input(kR)).shape->at(params_.quantized ? 1 : 2);
     if (!hidden.is_constant())
       fail(graph.node(id).op->name, " '", b_.name(), "': the hidden size ", hidden.str(), " must be a number");
     hidden_ = hidden.constant();
   }
 
   void run() {
-    x_ = form_.batch_first ? b_.transpose(input(kX), {1, 0, 2}) : input(kX);
+    x_ = params_.batch_first ? b_.transpose(input(kX), {1, 0, 2}) : input(kX);
     lengths_ = checked_lengths();
     std::vector<ValueId> y, h, c;
-    for (size_t d = 0; d < form_.backward.size(); ++d) {
+    for (size_t d = 0; d < params_.backward.size(); ++d) {
       const Direction out = expand(d);
       if (has_output(0)) y.push_back(b_.unsqueeze(out.y, 1));
       h.push_back(b_.unsqueeze(out.last.h, 0));
@@ -55,7 +55,7 @@ class Expansion {
     return i < outputs.size() && outputs[i].valid();
   }
   void replace(size_t i, ValueId by, std::vector<int64_t> to_batch_first) {
-    if (form_.batch_first) by = b_.transpose(by, std::move(to_batch_first));
+    if (params_.batch_first) by = b_.transpose(by, std::move(to_batch_first));
     graph_.replace_uses(graph_.node(id_).outputs[i], by);
   }
 
@@ -75,12 +75,13 @@ class Expansion {
     CellInputs in;
     in.recurrent = factor(kR, kRScale, at);
     in.h = initial_state(kInitialH, at);
-    if (form_.gates == 4) in.c = initial_state(kInitialC, at);
+    if (params_.gates == 4) in.c = initial_state(kInitialC, at);
     if (input(kP).valid()) in.peepholes = b_.element(input(kP), 0, at);
     ValueId projected = recurrent_product(b_, x_, factor(kW, kWScale, at));
     if (input(kB).valid()) {
       const ValueId bias = b_.element(input(kB), 0, at);
-      if (form_.linear_before_reset && form_.gates == 3) in.reset_bias = b_.slice(bias, 0, 5 * hidden_, 6 * hidden_);
+      if (params_.linear_before_reset && params_.gates == 3)
+        in.reset_bias = b_.slice(bias, 0, 5 * hidden_, 6 * hidden_);
       projected = b_.add(projected, early_bias(bias));
     }
     return steps_.is(1) ? one_step(d, projected, in) : loop(d, projected, in);
@@ -89,15 +90,15 @@ class Expansion {
   /// W or R of a direction. Scale and zero point of a quantised node are the inputs from `scale` on.
   RecurrentFactor factor(int weights, int scale, int64_t direction) {
     const auto element = [&](int i) { return b_.element(input(i), 0, direction); };
-    if (!form_.quantized) return {b_.transpose(element(weights), {1, 0}), ValueId(), ValueId()};
+    if (!params_.quantized) return {b_.transpose(element(weights), {1, 0}), ValueId(), ValueId()};
     return {element(weights), element(scale), element(scale + 1)};
   }
 
   /// [G*H]: W's bias plus R's, without the part that belongs inside the reset product.
   ValueId early_bias(ValueId bias) {
-    const int64_t size = form_.gates * hidden_;
+    const int64_t size = params_.gates * hidden_;
     const ValueId of_w = b_.slice(bias, 0, 0, size);
-    if (!(form_.linear_before_reset && form_.gates == 3)) return b_.add(of_w, b_.slice(bias, 0, size, 2 * size));
+    if (!(params_.linear_before_reset && params_.gates == 3)) return b_.add(of_w, b_.slice(bias, 0, size, 2 * size));
     const ValueId z_and_r = b_.add(b_.slice(of_w, 0, 0, 2 * hidden_), b_.slice(bias, 0, size, size + 2 * hidden_));
     return b_.concat({z_and_r, b_.slice(of_w, 0, 2 * hidden_, size)}, 0);
   }
@@ -108,16 +109,17 @@ class Expansion {
     const auto shape = [&] { return b_.concat({b_.slice(b_.node("Shape", {x_}), 0, 1, 2), b_.ints({hidden_})}, 0); };
     if (!input(i).valid()) return b_.node("Expand", {b_.scalar(dtype_, 0), shape()});
     const Shape& x = *graph_.value(input(kX)).shape;
-    const auto& given = graph_.value(input(i)).shape;  // the state of a layer that was expanded before has no shape yet
-    const size_t batch = form_.batch_first ? 0 : 1;
-    const ValueId state = b_.element(input(i), form_.batch_first ? 1 : 0, direction);
-    const bool fits = given && (*given)[batch] == x[batch] && (*given)[2].is(hidden_);
+    const auto& initial_shape =
+        graph_.value(input(i)).shape;  // the state of a layer that was expanded before has no shape yet
+    const size_t batch = params_.batch_first ? 0 : 1;
+    const ValueId state = b_.element(input(i), params_.batch_first ? 1 : 0, direction);
+    const bool fits = initial_shape && (*initial_shape)[batch] == x[batch] && (*initial_shape)[2].is(hidden_);
     return fits ? state : b_.node("Reshape", {state, shape()});
   }
 
   Direction one_step(size_t d, ValueId projected, CellInputs in) {
     in.projected = b_.element(projected, 0, 0);
-    const CellState next = write_cell(b_, form_, d, dtype_, hidden_, in);
+    const CellState next = write_cell(b_, params_, d, dtype_, hidden_, in);
     const Masked out = mask(b_, {in.h, in.c}, next, lengths_, b_.constant(Tensor::scalar_i64(0)));
     return {b_.unsqueeze(out.y, 0), out.state};
   }
@@ -155,7 +157,7 @@ class Expansion {
     inner.peepholes = loop.capture(in.peepholes, "peepholes");
     inner.reset_bias = loop.capture(in.reset_bias, "reset_bias");
     const ValueId lengths = loop.capture(lengths_, "sequence_lens");
-    const bool backward = form_.backward[d];
+    const bool backward = params_.backward[d];
     const ValueId steps = backward ? loop.capture(count, "steps") : ValueId();
 
     Graph& body = *loop.node.bodies[0];
@@ -163,7 +165,7 @@ class Expansion {
     ValueId t = iteration;
     if (backward) t = inside.subtract(inside.subtract(steps, inside.constant(Tensor::scalar_i64(1))), iteration);
     inner.projected = inside.node("Gather", {all_projected, t}, {{"axis", int64_t{0}}});
-    const CellState next = write_cell(inside, form_, d, dtype_, hidden_, inner);
+    const CellState next = write_cell(inside, params_, d, dtype_, hidden_, inner);
     const Masked out = mask(inside, {inner.h, inner.c}, next, lengths, t);
     body.outputs = {condition, out.state.h};
     if (in.c.valid()) body.outputs.push_back(out.state.c);
@@ -189,7 +191,7 @@ class Expansion {
 
   Graph& graph_;
   NodeId id_;
-  RecurrentParams form_;
+  RecurrentParams params_;
   NodeBuilder b_;
   DType dtype_;
   Dim steps_;

@@ -14,23 +14,23 @@ class Expansion {
   Expansion(Graph& graph, NodeId id)
       : graph_(graph),
         id_(id),
-        form_(graph.node(id)),
+        params_(graph.node(id)),
         body_(*graph.node(id).bodies[0]),
         outside_(graph, graph.node(id).name),
         inside_(body_, graph.node(id).name) {}
 
   void run() {
     const Node& scan = graph_.node(id_);
-    const auto states = static_cast<size_t>(form_.states), sequences = static_cast<size_t>(form_.inputs);
+    const auto states = static_cast<size_t>(params_.states), sequences = static_cast<size_t>(params_.inputs);
     const std::vector<ValueId> inputs = body_.inputs;
-    const auto slices = inputs.begin() + form_.states, captures = slices + form_.inputs;
+    const auto slices = inputs.begin() + params_.states, captures = slices + params_.inputs;
     const ValueId steps = outside_.element(outside_.node("Shape", {scan.inputs[states]}), 0,
-                                           axis(scan.inputs[states], form_.input_axes[0]));
+                                           axis(scan.inputs[states], params_.input_axes[0]));
     Node loop;
     loop.op = &op("Loop");
     loop.name = scan.name;
     loop.inputs = {steps, ValueId()};
-    loop.inputs.insert(loop.inputs.end(), scan.inputs.begin(), scan.inputs.begin() + form_.states);
+    loop.inputs.insert(loop.inputs.end(), scan.inputs.begin(), scan.inputs.begin() + params_.states);
     loop.inputs.insert(loop.inputs.end(), scan.inputs.end() - scan.captures, scan.inputs.end());
     loop.captures = scan.captures;
 
@@ -66,11 +66,11 @@ class Expansion {
   void take_slice(Node& loop, ValueId slice, ValueId sequence, size_t i, ValueId iteration, ValueId steps) {
     const ValueId whole = capture(loop, sequence, "sequence");
     ValueId at = iteration;
-    if (form_.input_backward[i] != 0) {
+    if (params_.input_backward[i] != 0) {
       const ValueId last = inside_.subtract(capture(loop, steps, "steps"), inside_.constant(Tensor::scalar_i64(1)));
       at = inside_.subtract(last, iteration);
     }
-    body_.replace_uses(slice, inside_.node("Gather", {whole, at}, {{"axis", axis(sequence, form_.input_axes[i])}}));
+    body_.replace_uses(slice, inside_.node("Gather", {whole, at}, {{"axis", axis(sequence, params_.input_axes[i])}}));
   }
 
   void replace(Node loop) {
@@ -85,7 +85,7 @@ class Expansion {
     graph_.add_node(std::move(loop));
     for (size_t k = 0; k < before.size(); ++k) {
       if (!before[k].valid()) continue;
-      const auto first = static_cast<size_t>(form_.states);
+      const auto first = static_cast<size_t>(params_.states);
       graph_.replace_uses(before[k], k < first ? after[k] : arranged(after[k], before[k], k - first));
     }
     graph_.erase_node(id_);
@@ -93,8 +93,8 @@ class Expansion {
 
   /// The Loop's output, stacked along axis 0, in the order and along the axis that the Scan specifies.
   ValueId arranged(ValueId stacked, ValueId wanted, size_t k) {
-    if (form_.output_backward[k] != 0) stacked = outside_.reversed(stacked, 0);
-    const int64_t to = axis(wanted, form_.output_axes[k]);
+    if (params_.output_backward[k] != 0) stacked = outside_.reversed(stacked, 0);
+    const int64_t to = axis(wanted, params_.output_axes[k]);
     if (to == 0) return stacked;
     std::vector<int64_t> permutation;
     for (int64_t d = 1; d < static_cast<int64_t>(graph_.value(wanted).shape->size()); ++d) permutation.push_back(d);
@@ -104,7 +104,7 @@ class Expansion {
 
   Graph& graph_;
   NodeId id_;
-  ScanParams form_;
+  ScanParams params_;
   Graph& body_;
   NodeBuilder outside_, inside_;
 };

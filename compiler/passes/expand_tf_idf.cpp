@@ -11,14 +11,14 @@ namespace {
 class TfIdfWriter {
  public:
   TfIdfWriter(Graph& graph, NodeId id)
-      : graph_(graph), id_(id), form_(graph.node(id)), b_(graph, graph.node(id).name), x_(graph.node(id).inputs[0]) {}
+      : graph_(graph), id_(id), params_(graph.node(id)), b_(graph, graph.node(id).name), x_(graph.node(id).inputs[0]) {}
 
   void run() {
     x_ = b_.node("Cast", {x_}, {{"to", int64_t{dtype_to_onnx(DType::i64)}}});
     ValueId y;
-    for (const TfIdfParams::Grams& g : form_.grams) {
+    for (const TfIdfParams::Grams& g : params_.grams) {
       ValueId counts;
-      for (int64_t skips = 0; skips <= form_.skips_of(g); ++skips) {
+      for (int64_t skips = 0; skips <= params_.skips_of(g); ++skips) {
         const ValueId found = count(g, skips + 1);
         counts = counts.valid() ? b_.add(counts, found) : found;
       }
@@ -26,10 +26,10 @@ class TfIdfWriter {
       y = y.valid() ? b_.add(y, columns) : columns;
     }
     if (!y.valid()) y = none();
-    if (!form_.counts) y = cast(b_.node("Greater", {y, b_.scalar(DType::f32, 0)}), DType::f32);
-    if (form_.weighs) {
-      Tensor weights(DType::f32, {form_.columns});
-      for (int64_t i = 0; i < form_.columns; ++i) weights.set_double(i, form_.weights[static_cast<size_t>(i)]);
+    if (!params_.counts) y = cast(b_.node("Greater", {y, b_.scalar(DType::f32, 0)}), DType::f32);
+    if (params_.weighs) {
+      Tensor weights(DType::f32, {params_.columns});
+      for (int64_t i = 0; i < params_.columns; ++i) weights.set_double(i, params_.weights[static_cast<size_t>(i)]);
       y = b_.multiply(y, b_.constant(std::move(weights)));
     }
     b_.replace(graph_.node(id_).outputs[0], y);
@@ -58,20 +58,20 @@ class TfIdfWriter {
   /// [grams, columns]: 1 where the gram belongs to the column.
   ValueId columns_of(const TfIdfParams::Grams& g) {
     const auto count = static_cast<int64_t>(g.columns.size());
-    Tensor m(DType::f32, {count, form_.columns});
-    for (int64_t k = 0; k < count; ++k) m.set_double(k * form_.columns + g.columns[static_cast<size_t>(k)], 1);
+    Tensor m(DType::f32, {count, params_.columns});
+    for (int64_t k = 0; k < count; ++k) m.set_double(k * params_.columns + g.columns[static_cast<size_t>(k)], 1);
     return b_.constant(std::move(m));
   }
 
   /// Zeros, because there is nothing to count.
   ValueId none() {
     const ValueId rows = b_.slice(b_.node("Shape", {x_}), 0, 0, -1);
-    return b_.node("Expand", {b_.scalar(DType::f32, 0), b_.concat({rows, b_.ints({form_.columns})}, 0)});
+    return b_.node("Expand", {b_.scalar(DType::f32, 0), b_.concat({rows, b_.ints({params_.columns})}, 0)});
   }
 
   Graph& graph_;
   NodeId id_;
-  TfIdfParams form_;
+  TfIdfParams params_;
   NodeBuilder b_;
   ValueId x_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/ops/deferred_constants.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/passes/rewrite.h"
@@ -86,11 +87,35 @@ bool foldable(const Graph& graph, const Node& node, const std::set<ValueId>& tab
 /// True for operators that only reorder the elements of their single input, or pad it.
 bool rearranges(const Node& node) { return node.op == &op("Transpose") || packs(node); }
 
+/// Packing reads the source of a matrix that was transposed, if it is not in memory.
+Recipe packing_of_source(Recipe packing) {
+  const std::shared_ptr<const DeferredElements> b = packing.inputs[0]->deferred();
+  if (packing.op != &op("PackMatMul", "gart") || !b || b->recipe().op != &op("Transpose")) return packing;
+  const std::vector<int64_t>&from = b->recipe().inputs[0]->shape(), &to = packing.inputs[0]->shape();
+  if (!std::equal(from.begin(), from.end(), to.rbegin(), to.rend()) || size_of(packing.inputs[0]->dtype()) == 1)
+    return packing;
+  packing.attributes["transposed"] = int64_t{1};
+  packing.inputs[0] = b->recipe().inputs[0];
+  return packing;
+}
+
+/// Results of operators that only move elements are computed when they are read.
+std::vector<Tensor> results_of(const Graph& graph, const Node& node) {
+  if (rearranges(node) || node.op == &op("Concat")) {
+    Recipe recipe{node.op, node.attributes, {}};
+    for (ValueId v : node.inputs) recipe.inputs.push_back(graph.value(v).constant);
+    recipe = packing_of_source(std::move(recipe));
+    const Value& result = graph.value(node.outputs[0]);
+    return {computed_when_read(std::move(recipe), result.dtype, to_extents(*result.shape))};
+  }
+  ConstantContext context(graph, node);
+  return node.op->reference(context);
+}
+
 bool fold_node(Rewriter& r, NodeId id, const std::set<ValueId>& tables) {
   const Node& node = r.graph.node(id);
   if (!foldable(r.graph, node, tables)) return false;
-  ConstantContext context(r.graph, node);
-  std::vector<Tensor> results = node.op->reference(context);
+  std::vector<Tensor> results = results_of(r.graph, node);
   const std::vector<ValueId> outputs = node.outputs;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].valid()) continue;

@@ -29,7 +29,7 @@ class AttentionFusion {
     make_body();
     const Node& product = g_.node(pattern_.product);
     Node& node = g_.node(last_);
-    node.inputs = {product.inputs[0], product.inputs[1], node.inputs[1], pattern_.kept};
+    node.inputs = {product.inputs[0], product.inputs[1], node.inputs[1], pattern_.row_mask};
     node.inputs.insert(node.inputs.end(), captures_.begin(), captures_.end());
     node.op = &op("Attention", "gart");
     node.attributes.clear();

@@ -53,8 +53,8 @@ std::optional<Repeated> repeated(const Rewriter& r, ValueId factor) {
 }
 
 ValueId viewed(Rewriter& r, ValueId v, const Shape& shape, const std::string& name) {
-  const std::optional<ViewParams> form = express_view(r.graph, v, shape, {});
-  return form ? r.add(op_gart_View, name, form->inputs, {{"shape", form->shape}}) : ValueId();
+  const std::optional<ViewParams> params = express_view(r.graph, v, shape, {});
+  return params ? r.add(op_gart_View, name, params->inputs, {{"shape", params->shape}}) : ValueId();
 }
 
 bool group(Rewriter& r, NodeId id) {

@@ -17,9 +17,9 @@ namespace gcg {
 namespace {
 
 bool is_own_symbol(const Node& n, const Dim& d) {
-  const std::vector<std::string> own = n.strings_attribute(kSymbolsAttribute);
+  const std::vector<std::string> node_symbols = n.strings_attribute(kSymbolsAttribute);
   const auto name = d.symbol_name();
-  return name && std::find(own.begin(), own.end(), *name) != own.end();
+  return name && std::find(node_symbols.begin(), node_symbols.end(), *name) != node_symbols.end();
 }
 
 /// True if output `o` has an unknown number of rows, and all rows have the same, known extents.
@@ -149,15 +149,15 @@ class Chunks {
     count_iterations(*body);
     turns.bodies.push_back(std::move(body));
     for (size_t i = 0; i < 2 + carried_ + rows_; ++i) turns.outputs.push_back(add(*graph, "out"));
-    const std::vector<ValueId> made = turns.outputs;
+    const std::vector<ValueId> loop_outputs = turns.outputs;
     std::vector<ValueId> before(so_far, captures);
     graph->add_node(std::move(turns));
-    graph->outputs = {made[1], made[0]};
-    graph->outputs.insert(graph->outputs.end(), made.begin() + 2,
-                          made.begin() + 2 + static_cast<std::ptrdiff_t>(carried_));
-    const ValueId done = b.unsqueeze(b.subtract(made[0], count), 0);
+    graph->outputs = {loop_outputs[1], loop_outputs[0]};
+    graph->outputs.insert(graph->outputs.end(), loop_outputs.begin() + 2,
+                          loop_outputs.begin() + 2 + static_cast<std::ptrdiff_t>(carried_));
+    const ValueId done = b.unsqueeze(b.subtract(loop_outputs[0], count), 0);
     for (size_t k = 0; k < rows_; ++k) {
-      const ValueId rows = b.node("Slice", {made[2 + carried_ + k], b.ints({0}), done, b.ints({0})});
+      const ValueId rows = b.node("Slice", {loop_outputs[2 + carried_ + k], b.ints({0}), done, b.ints({0})});
       graph->outputs.push_back(b.concat({before[k], rows}, 0));
     }
     return graph;

@@ -17,7 +17,7 @@ struct Projection {
   NodeId product, bias;  // nodes of the subgraph; bias: the Add of a bias, if there is one
   ValueId index;         // in the subgraph
   int64_t axis = 0;
-  ValueId whole, matrix;  // before the loop
+  ValueId stacked, matrix;  // before the loop
   std::optional<Tensor> offset;
 };
 
@@ -71,17 +71,17 @@ std::optional<Projection> projection_of(Graph& graph, const Node& loop, NodeId i
   const NodeId from = body.value(product.inputs[0]).producer;
   if (!from.valid() || body.node(from).op != &op_Gather) return std::nullopt;
   const Node& element = body.node(from);
-  const Value& whole = body.value(element.inputs[0]);
+  const Value& stacked = body.value(element.inputs[0]);
   if (!is_invariant(loop, element.inputs[0]) || !body.value(element.inputs[1]).shape->empty()) return std::nullopt;
-  const auto rank = static_cast<int64_t>(whole.shape->size());
+  const auto rank = static_cast<int64_t>(stacked.shape->size());
   const int64_t attribute = element.int_attribute("axis", 0), axis = attribute < 0 ? attribute + rank : attribute;
-  if (axis > rank - 2 || !((*whole.shape)[static_cast<size_t>(axis)] == count)) return std::nullopt;
+  if (axis > rank - 2 || !((*stacked.shape)[static_cast<size_t>(axis)] == count)) return std::nullopt;
   Projection p{id, bias_of(body, body.users(), product.outputs[0]), element.inputs[1], axis, {}, {}, {}};
   if (p.bias.valid()) {
     const Node& add = body.node(p.bias);
     p.offset = *body.value(add.inputs[add.inputs[0] == product.outputs[0] ? 1 : 0]).constant;
   }
-  p.whole = before_loop(graph, loop, element.inputs[0]);
+  p.stacked = before_loop(graph, loop, element.inputs[0]);
   p.matrix = before_loop(graph, loop, product.inputs[1]);
   return p;
 }
@@ -90,7 +90,7 @@ void hoist(Graph& graph, NodeId loop, const Projection& p) {
   Graph& body = *graph.node(loop).bodies[0];
   const std::string name = body.node(p.product).name;
   NodeBuilder b(graph, name);
-  ValueId all = b.node(op_MatMul, {p.whole, p.matrix});
+  ValueId all = b.node(op_MatMul, {p.stacked, p.matrix});
   if (p.offset) all = b.add(all, b.constant(*p.offset));
   Value captured;
   captured.name = body.unique_name(name + ".projected");

@@ -121,8 +121,8 @@ class Contraction {
     if (!data || data->dtype() != DType::i32 || data->rank() != 1 || data->elements() != channels_) return ValueId();
     for (int64_t i = 0; i < channels_; ++i) {
       const double unit = b->scale->at_double(b->scale->elements() == 1 ? 0 : i),
-                   wanted = scale.at_double(scale.elements() == 1 ? 0 : i);
-      if (!(std::abs(unit - wanted) <= 1e-6 * wanted)) return ValueId();
+                   expected_unit = scale.at_double(scale.elements() == 1 ? 0 : i);
+      if (!(std::abs(unit - expected_unit) <= 1e-6 * expected_unit)) return ValueId();
     }
     return r_.add_constant(r_.value(b->data).name, data->reshaped(along_channels()));
   }

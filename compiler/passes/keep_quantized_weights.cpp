@@ -50,7 +50,8 @@ using Kept = std::set<const Tensor*>;  // integers that a product keeps
 
 class Product {
  public:
-  Product(Rewriter& r, NodeId id, Kept& kept) : r_(r), n_(copy_of(r.graph.node(id))), kept_(kept), replaced_{id} {}
+  Product(Rewriter& r, NodeId id, Kept& kept_constants)
+      : r_(r), n_(copy_of(r.graph.node(id))), kept_constants_(kept_constants), replaced_{id} {}
 
   bool rewrite() {
     if (!is_simple() || !read_weights()) return false;
@@ -63,10 +64,18 @@ class Product {
     r_.replace(n_.outputs[0], y);
     // Removes the replaced nodes before constants are folded: folding them would take as much memory as f32 weights.
     for (NodeId id : replaced_) r_.erase_if_dead(id);
+    free_source();
     return true;
   }
 
  private:
+  /// Frees the model's integers if nothing else reads them, before the next product is copied.
+  void free_source() {
+    if (r_.is_read(source_)) return;
+    kept_constants_.erase(weights_.tensor);
+    r_.graph.value(source_).constant.reset();
+  }
+
   /// True if the node computes nothing but the product and its bias.
   bool is_simple() const {
     return n_.int_attribute("transA", 0) == 0 && n_.float_attribute("alpha", 1) == 1 &&
@@ -92,15 +101,16 @@ class Product {
     int64_t axis = d->int_attribute("axis", 1);
     if (axis < 0) axis += 2;
     const int64_t block = d->int_attribute("block_size", 0);
-    by_transposed_ = block > 0 && axis != (transposed_ ? 1 : 0) && kept_.count(q) != 0;
+    by_transposed_ = block > 0 && axis != (transposed_ ? 1 : 0) && kept_constants_.count(q) != 0;
     if (by_transposed_) transposed_ = !transposed_;
-    form_ = *signed_form(q->dtype());
+    signed_weights_ = *signed_form(q->dtype());
+    source_ = d->inputs[0];
     name_ = r_.value(d->inputs[0]).name;
     weights_ = lines(*q);
     n_columns_ = q->shape()[transposed_ ? 0 : 1];
     k_ = q->shape()[transposed_ ? 1 : 0];
     if (!read_scales(*scale, axis, block)) return false;
-    kept_.insert(q);
+    kept_constants_.insert(q);
     return true;
   }
 
@@ -120,18 +130,18 @@ class Product {
     }
     zeros_ = scales_;
     zeros_.tensor = zero_tensor_;
-    return block_ == k_ || block_ % (32 / bits_of(form_.type)) == 0;
+    return block_ == k_ || block_ % (32 / bits_of(signed_weights_.type)) == 0;
   }
 
   Lines lines(const Tensor& t) const { return transposed_ ? Lines{&t, t.shape()[1], 1} : Lines{&t, 1, t.shape()[1]}; }
   int64_t blocks() const { return (k_ + block_ - 1) / block_; }
 
   ValueId integers() {
-    Tensor out(form_.type, {n_columns_, k_});
+    Tensor out(signed_weights_.type, {n_columns_, k_});
     uint8_t* to = out.mutable_data();  // one byte per element, whatever the number of bits
     for (int64_t column = 0; column < n_columns_; ++column)
       for (int64_t row = 0; row < k_; ++row)
-        *to++ = static_cast<uint8_t>(weights_.tensor->data()[weights_.place(column, row)] - form_.middle);
+        *to++ = static_cast<uint8_t>(weights_.tensor->data()[weights_.place(column, row)] - signed_weights_.middle);
     return r_.add_constant(name_, std::move(out));
   }
 
@@ -147,7 +157,8 @@ class Product {
     Tensor out(DType::f32, {n_columns_, blocks()});
     each_block(out, [&](int64_t column, int64_t block) {
       const int64_t zero = zeros_.tensor ? zeros_.tensor->at_int(zeros_.place(column, block)) : 0;
-      return static_cast<double>(zero - form_.middle) * scales_.tensor->at_double(scales_.place(column, block));
+      return static_cast<double>(zero - signed_weights_.middle) *
+             scales_.tensor->at_double(scales_.place(column, block));
     });
     return out;
   }
@@ -160,13 +171,14 @@ class Product {
 
   Rewriter& r_;
   const Node n_;
-  Kept& kept_;
+  Kept& kept_constants_;
   bool by_transposed_ = false;    // the product's matrix is the transpose of the one that is described here
   std::vector<NodeId> replaced_;  // the product and the nodes that dequantise its factor
   std::string name_;
+  ValueId source_;           // the model's integers
   bool transposed_ = false;  // [N, K] in memory
   int64_t n_columns_ = 0, k_ = 0, block_ = 0;
-  Signed form_;
+  Signed signed_weights_;
   const Tensor* zero_tensor_ = nullptr;
   Lines weights_, scales_, zeros_;
 };
@@ -176,12 +188,12 @@ class Product {
 bool keep_quantized_weights(Graph& graph) {
   return edit_all(graph, [](Rewriter& r) {
     bool any = false;
-    Kept kept;
+    Kept kept_constants;
     for (NodeId id : r.graph.order()) {
       const Node& n = r.graph.node(id);
       const bool multiplies = n.op == &op_MatMul || n.op == &op_Gemm;
       if (!multiplies || r.constant(n.inputs[0]) || !r.has_shape(n.inputs[0]) || !r.has_shape(n.outputs[0])) continue;
-      if (r.shape(n.inputs[0]).size() >= 2) any |= Product(r, id, kept).rewrite();
+      if (r.shape(n.inputs[0]).size() >= 2) any |= Product(r, id, kept_constants).rewrite();
     }
     return any;
   });

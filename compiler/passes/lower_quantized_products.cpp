@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "compiler/ir/deferred.h"
 #include "compiler/kernel/block_products.h"
 #include "compiler/kernel/device_traits.h"
+#include "compiler/kernel/pack_panels.h"
 #include "compiler/kernel/packing.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
@@ -49,13 +51,55 @@ class Lowering {
   ValueId by_words() {
     std::vector<ValueId> inputs = {n_.inputs[0], r_.add_constant(name(), words())};
     for (size_t i = 2; i < n_.inputs.size(); ++i) inputs.push_back(add_numbers(i));
-    return r_.add(op_gart_PackedMatMul, n_.name, inputs,
-                  {{"k", k_},
-                   {"n", columns_},
-                   {"columns", kPanelColumns},
-                   {"bits", packing_.bits},
-                   {"block", packing_.block},
-                   {"exact", static_cast<int64_t>(packing_.exact)}});
+    const std::map<std::string, Attribute> attributes = {{"k", k_},
+                                                         {"n", columns_},
+                                                         {"columns", kPanelColumns},
+                                                         {"bits", packing_.bits},
+                                                         {"block", packing_.block},
+                                                         {"exact", static_cast<int64_t>(packing_.exact)}};
+    if (traits_of(target_.device).multiplies_blocks && !packing_.offsets && columns_ >= kLeastPackedRows)
+      for (NodeId id : r_.graph.order())
+        if (is_same_matrix(id)) read_packed_rows(id, inputs, attributes);
+    return r_.add(op_gart_PackedMatMul, n_.name, inputs, attributes);
+  }
+
+  /// True if the node dequantises the same integers with the same scales, and only nodes that choose rows read it.
+  bool is_same_matrix(NodeId id) const {
+    const Node& d = r_.graph.node(id);
+    if (d.op != &op_DequantizeLinear || r_.graph.is_output(d.outputs[0])) return false;
+    const Tensor *q = r_.constant(d.inputs[0]), *scales = r_.constant(d.inputs[1]);
+    const bool has_zeros = d.inputs.size() > 2 && d.inputs[2].valid();
+    const Tensor* zeros = has_zeros ? r_.constant(d.inputs[2]) : nullptr;
+    const int64_t axis = d.int_attribute("axis", 1);
+    if (!q || !scales || q->shape() != q_.shape() || (axis != 1 && axis != -1) ||
+        d.int_attribute("block_size", 0) != packing_.block || r_.value(d.outputs[0]).dtype != DType::f32)
+      return false;
+    const bool is_unsigned = q->dtype() == DType::u2 || q->dtype() == DType::u4 || q->dtype() == DType::u8;
+    const int middle = is_unsigned ? 1 << (packing_.bits - 1) : 0;
+    const bool same = (has_zeros ? is_all(zeros, middle) : middle == 0) &&
+                      same_elements(*scales, *r_.constant(n_.inputs[kScales])) &&
+                      std::equal(q->data(), q->data() + q->bytes(), q_.data(),
+                                 [&](uint8_t x, uint8_t y) { return static_cast<uint8_t>(x - middle) == y; });
+    if (!same) return false;
+    const std::vector<NodeId> readers = r_.graph.users()[static_cast<size_t>(d.outputs[0].index)];
+    return std::all_of(readers.begin(), readers.end(), [&](NodeId reader) {
+      const Node& n = r_.graph.node(reader);
+      return n.op == &op_Gather && n.inputs[1] != d.outputs[0] && n.int_attribute("axis", 0) == 0;
+    });
+  }
+
+  /// Reads rows of the table that `dequantised` computes from the panels of the product.
+  void read_packed_rows(NodeId dequantised, const std::vector<ValueId>& product,
+                        const std::map<std::string, Attribute>& attributes) {
+    const ValueId table = r_.graph.node(dequantised).outputs[0];
+    const std::vector<NodeId> readers = r_.graph.users()[static_cast<size_t>(table.index)];
+    for (NodeId id : readers) {
+      const Node gather = copy_of(r_.graph.node(id));
+      r_.replace(gather.outputs[0],
+                 r_.add(op_gart_PackedRows, gather.name, {product[1], gather.inputs[1], product[2]}, attributes));
+      r_.erase_if_dead(id);
+    }
+    r_.erase_if_dead(dequantised);
   }
 
   /// Sums products by some rows of the matrix at a time, so that few of them are floats at any moment.

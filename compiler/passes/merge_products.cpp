@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "compiler/ops/deferred_constants.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/rewrite.h"
@@ -80,17 +81,12 @@ class Merger {
   Tensor beside(const std::vector<Part>& parts, ValueId Part::* which) const {
     std::vector<int64_t> shape = r_.constant(parts[0].*which)->shape();
     shape.back() = 0;
-    for (const Part& p : parts) shape.back() += p.columns;
-    Tensor all(DType::f32, shape);
-    int64_t offset = 0;
+    Recipe recipe{&op_Concat, {{"axis", int64_t{-1}}}, {}};
     for (const Part& p : parts) {
-      const std::span<const float> from = r_.constant(p.*which)->as<float>();
-      for (int64_t row = 0; row * p.columns < static_cast<int64_t>(from.size()); ++row)
-        std::copy_n(from.begin() + row * p.columns, p.columns,
-                    all.as_mutable<float>().begin() + row * shape.back() + offset);
-      offset += p.columns;
+      shape.back() += p.columns;
+      recipe.inputs.push_back(r_.value(p.*which).constant);
     }
-    return all;
+    return computed_when_read(std::move(recipe), DType::f32, shape);
   }
 
   void merge(const std::vector<Part>& parts) {

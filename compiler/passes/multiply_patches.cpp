@@ -34,8 +34,8 @@ bool is_taken(const Rewriter& r, const Node& n) {
 }
 
 ValueId viewed(Rewriter& r, ValueId v, const Shape& shape, const std::string& name) {
-  const std::optional<ViewParams> form = express_view(r.graph, v, shape, {});
-  return form ? r.add(op_gart_View, name, form->inputs, {{"shape", form->shape}}) : ValueId();
+  const std::optional<ViewParams> view = express_view(r.graph, v, shape, {});
+  return view ? r.add(op_gart_View, name, view->inputs, {{"shape", view->shape}}) : ValueId();
 }
 
 /// x[n, c, p*k, ...] as [n, p*..., c*k*...]. Invalid if the view cannot be expressed.

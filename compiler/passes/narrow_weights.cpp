@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "compiler/ir/tensor.h"
+#include "compiler/ops/deferred_constants.h"
 #include "compiler/ops/ops.h"
 
 namespace gcg {
@@ -14,12 +14,22 @@ constexpr float kModerate = 2048;         // a table with larger elements holds 
 
 /// True if the node reads its input `i` element by element, in any stored type.
 bool widens(const Node& n, size_t i) {
-  if (n.op == &op_Gather) return i == 0;
+  if (n.op == &op_Gather || n.op == &op_gart_PackedRows) return i == 0;
   return i == 1 && (n.op == &op_gart_PackedMatMul || n.op == &op_gart_BlockedConv);
 }
 
+bool is_moderate(const Tensor& narrow) {
+  const Tensor elements = narrow.computed();
+  const auto widen = narrow.dtype() == DType::f16 ? f16_to_float : bf16_to_float;
+  const std::span<const uint16_t> all = elements.as<uint16_t>();
+  return std::all_of(all.begin(), all.end(), [&](uint16_t x) { return std::abs(widen(x)) <= kModerate; });
+}
+
 /// True if rounding to 16 bits loses, overall, no more than half a unit in the last place.
-bool rounds_well(const Tensor& t, DType to) {
+bool rounds_well(const TensorRef& wide, DType to) {
+  if (const std::vector<TensorRef> exact = widened_from(wide, to); !exact.empty())
+    return std::all_of(exact.begin(), exact.end(), [](const TensorRef& narrow) { return is_moderate(*narrow); });
+  const Tensor t = wide->computed();
   const double unit = to == DType::f16 ? 0x1p-11 : 0x1p-8;
   double error = 0, whole = 0;
   for (const float x : t.as<float>()) {
@@ -47,7 +57,7 @@ bool narrow(Graph& graph, DType to) {
         if (n.inputs[k] == v && !widens(n, k)) return false;
       return n.bodies.empty();
     });
-    if (!widened || value.constant->elements() < kLeastElements || !rounds_well(*value.constant, to)) continue;
+    if (!widened || value.constant->elements() < kLeastElements || !rounds_well(value.constant, to)) continue;
     value.stored = to;
     changed = true;
   }

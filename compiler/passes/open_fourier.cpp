@@ -16,15 +16,15 @@ constexpr int64_t kMostRows = 1024;
 
 class OpenDftWriter {
  public:
-  OpenDftWriter(Graph& graph, NodeId id, const DftParams& form)
+  OpenDftWriter(Graph& graph, NodeId id, const DftParams& params)
       : graph_(graph),
         id_(id),
-        form_(form),
+        params_(params),
         b_(graph, graph.node(id).name),
         rank_(static_cast<int64_t>(graph.value(x()).shape->size())) {}
 
   void run() {
-    const ValueId extent = b_.extent_of(x(), form_.axis), n = b_.node("Min", {extent, number(kMostRows)});
+    const ValueId extent = b_.extent_of(x(), params_.axis), n = b_.node("Min", {extent, number(kMostRows)});
     Node branch{.op = &op("If"), .name = b_.name()};
     branch.inputs = {b_.node("LessOrEqual", {extent, number(kMostRows)}), x(), matrix(n)};
     branch.captures = 2;
@@ -54,7 +54,7 @@ class OpenDftWriter {
 
   /// [n * parts, out_rows * 2]
   ValueId matrix(ValueId n) {
-    const Spectrum& s = form_.spectrum;
+    const Spectrum& s = params_.spectrum;
     const ValueId out_rows = s.onesided ? half_of(b_, n) : n, length = b_.node("Cast", {n}, {{"to", int64_t{1}}});
     const ValueId rows = b_.unsqueeze(count_to(n), 1), columns = count_to(out_rows);
     const ValueId turns = b_.multiply(rows, columns);
@@ -83,7 +83,7 @@ class OpenDftWriter {
     Graph body = new_body("sum");
     Node dft = {.op = graph_.node(id_).op, .name = b_name(), .attributes = graph_.node(id_).attributes};
     NodeBuilder b(body, b_name());
-    dft.inputs = {body.inputs[0], ValueId(), b.constant(Tensor::scalar_i64(form_.axis))};
+    dft.inputs = {body.inputs[0], ValueId(), b.constant(Tensor::scalar_i64(params_.axis))};
     dft.outputs = {body.add_value(Value{.name = "y"})};
     body.outputs = body.node(body.add_node(std::move(dft))).outputs;
     return body;
@@ -94,17 +94,17 @@ class OpenDftWriter {
     NodeBuilder b(body, b_name());
     std::vector<int64_t> to_end(static_cast<size_t>(rank_));
     std::iota(to_end.begin(), to_end.end(), 0);
-    std::swap(to_end[static_cast<size_t>(form_.axis)], to_end[static_cast<size_t>(rank_ - 2)]);
+    std::swap(to_end[static_cast<size_t>(params_.axis)], to_end[static_cast<size_t>(rank_ - 2)]);
     const auto with_last = [&](std::vector<ValueId> last) {
       last.insert(last.begin(), b.ints(std::vector<int64_t>(static_cast<size_t>(rank_ - 2), 0)));
       return b.concat(std::move(last), 0);
     };
-    const ValueId extent = b.extent_of(body.inputs[0], form_.axis);
+    const ValueId extent = b.extent_of(body.inputs[0], params_.axis);
     // Longer lines take the other branch. The slice bounds the lines by kMostRows, as the matrix is bounded.
-    ValueId lines = b.transpose(b.slice(body.inputs[0], form_.axis, 0, kMostRows), to_end);
+    ValueId lines = b.transpose(b.slice(body.inputs[0], params_.axis, 0, kMostRows), to_end);
     const ValueId row = b.node("Shape", {body.inputs[1]}, {{"end", int64_t{1}}});
     lines = b.node("MatMul", {b.node("Reshape", {lines, with_last({row})}), body.inputs[1]});
-    const ValueId out_rows = form_.spectrum.onesided ? half_of(b, extent) : extent;
+    const ValueId out_rows = params_.spectrum.onesided ? half_of(b, extent) : extent;
     const ValueId y = b.node("Reshape", {lines, with_last({b.unsqueeze(out_rows, 0), b.ints({2})})});
     body.outputs = {b.transpose(y, to_end)};
     return body;
@@ -114,20 +114,20 @@ class OpenDftWriter {
 
   Graph& graph_;
   NodeId id_;
-  const DftParams& form_;
+  const DftParams& params_;
   NodeBuilder b_;
   int64_t rank_;
 };
 
 }  // namespace
 
-bool write_open_dft(Graph& graph, NodeId id, const DftParams& form) {
+bool write_open_dft(Graph& graph, NodeId id, const DftParams& params) {
   const Node& node = graph.node(id);
-  const Spectrum& s = form.spectrum;
+  const Spectrum& s = params.spectrum;
   const bool has_length = node.inputs.size() > 1 && node.inputs[1].valid();
   if (has_length || s.length.is_constant() || s.out_parts != 2 || graph.value(node.inputs[0]).dtype != DType::f32)
     return false;
-  OpenDftWriter(graph, id, form).run();
+  OpenDftWriter(graph, id, params).run();
   return true;
 }
 

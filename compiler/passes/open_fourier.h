@@ -10,6 +10,6 @@ namespace gcg {
 /// sums longer lines term by term. Returns false if the node must stay: its length is an input, or its results are
 /// real.
 /// Requires: x is f32.
-bool write_open_dft(Graph& graph, NodeId id, const DftParams& form);
+bool write_open_dft(Graph& graph, NodeId id, const DftParams& params);
 
 }  // namespace gcg

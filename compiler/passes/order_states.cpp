@@ -47,13 +47,13 @@ void find_unwritten(Graph& graph) {
     dropped.insert(state.output);
     state.output = kNotWritten;
   }
-  std::vector<ValueId> kept;
+  std::vector<ValueId> other_outputs;
   for (size_t i = 0; i < graph.outputs.size(); ++i)
-    if (dropped.count(i) == 0) kept.push_back(graph.outputs[i]);
+    if (dropped.count(i) == 0) other_outputs.push_back(graph.outputs[i]);
   for (State& state : graph.states)
     if (is_written(state))
       state.output -= static_cast<size_t>(std::distance(dropped.begin(), dropped.lower_bound(state.output)));
-  graph.outputs = std::move(kept);
+  graph.outputs = std::move(other_outputs);
 }
 
 std::string state_type(const Graph& graph, ValueId id) {

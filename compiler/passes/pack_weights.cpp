@@ -1,7 +1,9 @@
 #include "compiler/passes/pack_weights.h"
 
+#include <algorithm>
 #include <map>
 
+#include "compiler/ir/deferred.h"
 #include "compiler/kernel/machine.h"
 #include "compiler/kernel/pack_panels.h"
 #include "compiler/kernel/packing.h"
@@ -28,6 +30,47 @@ int64_t constant_bytes(const Graph& graph) {
   return bytes;
 }
 
+/// True if one constant is the other's transposition.
+bool are_transposed(const Tensor& a, const Tensor& b) {
+  const auto from = [](const Tensor& t, const Tensor& source) {
+    return t.rearrangement() && t.rearrangement()->op == &op("Transpose") && t.rank() == 2 &&
+           t.rearrangement()->source->shape() == source.shape() && same_elements(*t.rearrangement()->source, source);
+  };
+  return from(a, b) || from(b, a);
+}
+
+/// Replaces a Gather of rows of a constant [n, k] by reads of the packed matrix [k, n].
+/// `packed`: the packed value of each matrix.
+bool read_packed_rows(Graph& graph, const std::map<ValueId, ValueId>& packed) {
+  const std::vector<std::vector<NodeId>> users = graph.users();
+  const auto gathers_rows = [&](NodeId id, ValueId table) {
+    const Node& n = graph.node(id);
+    return n.op == &op("Gather") && n.inputs[1] != table &&
+           (n.int_attribute("axis", 0) == 0 || n.int_attribute("axis", 0) == -2);
+  };
+  bool changed = false;
+  for (const auto& [matrix, panels] : packed)
+    for (int64_t i = 0; i < static_cast<int64_t>(users.size()); ++i) {
+      const ValueId table(i);
+      const std::vector<NodeId>& readers = users[static_cast<size_t>(i)];
+      const Value& v = graph.value(table);
+      if (!worth_packing(v) || v.constant->shape()[0] < kLeastPackedRows || readers.empty() || graph.is_output(table) ||
+          !std::all_of(
+              readers.begin(), readers.end(), [&](NodeId id) { return gathers_rows(id, table); }) ||
+          !are_transposed(*v.constant, *graph.value(matrix).constant))
+        continue;
+      const std::vector<int64_t>& shape = v.constant->shape();
+      for (NodeId id : readers) {
+        Node& node = graph.node(id);
+        node.op = &op("PackedRows", "gart");
+        node.inputs[0] = panels;
+        node.attributes = {{"k", shape[1]}, {"n", shape[0]}, {"columns", kPanelColumns}};
+      }
+      changed = true;
+    }
+  return changed;
+}
+
 bool pack(Graph& graph, Graph& outermost, bool near) {
   const OpDef &matmul = op("MatMul"), &pack_op = op("PackMatMul", "gart"), &packed_op = op("PackedMatMul", "gart");
   std::map<ValueId, ValueId> packed;  // a matrix that several nodes share is packed once
@@ -50,7 +93,7 @@ bool pack(Graph& graph, Graph& outermost, bool near) {
     if (near) node.attributes["near"] = int64_t{1};
     changed = true;
   }
-  return changed;
+  return read_packed_rows(graph, packed) || changed;
 }
 
 }  // namespace

@@ -158,8 +158,8 @@ SequencePart packed_with(NodeBuilder& b, const SequencePart& sequence, const Seq
   const auto if_negative = [&](ValueId v, ValueId then) {
     return b.node("Where", {b.node("Less", {v, zero}), then, v});
   };
-  const ValueId after = b.add(count, number(b, 1)), given = as_scalar_i64(b, position);
-  const ValueId place = if_negative(if_negative(given, b.add(given, count)), after);
+  const ValueId after = b.add(count, number(b, 1)), requested = as_scalar_i64(b, position);
+  const ValueId place = if_negative(if_negative(requested, b.add(requested, count)), after);
   const ValueId begins = b.concat({b.ints({0}), running_sum(b, sizes(b, sequence))}, 0);
   const auto around = [&](ValueId x, ValueId middle, ValueId cut) {
     return b.concat({rows(b, x, zero, cut), middle, rows(b, x, cut, ValueId())}, 0);
@@ -171,8 +171,8 @@ SequencePart packed_with(NodeBuilder& b, const SequencePart& sequence, const Seq
 
 SequencePart packed_without(NodeBuilder& b, const SequencePart& sequence, ValueId position) {
   const ValueId zero = number(b, 0), one = number(b, 1), all = sizes(b, sequence);
-  const ValueId given = position.valid() ? as_scalar_i64(b, position) : number(b, -1);
-  const ValueId place = at(b, b.node("Range", {zero, b.extent_of(sequence.table, 0), one}), given);
+  const ValueId requested = position.valid() ? as_scalar_i64(b, position) : number(b, -1);
+  const ValueId place = at(b, b.node("Range", {zero, b.extent_of(sequence.table, 0), one}), requested);
   const ValueId begin = at(b, starts(b, all), place);
   const auto without = [&](ValueId x, ValueId from, ValueId to) {
     return b.concat({rows(b, x, zero, from), rows(b, x, to, ValueId())}, 0);

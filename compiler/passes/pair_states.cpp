@@ -193,7 +193,7 @@ void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::strin
   for (const Graph* graph : graphs) pairs.emplace_back(*graph);
   for (const std::string& request : requests) {
     bool found = false;
-    for (Pairs& own : pairs) found = own.add(request) || found;
+    for (Pairs& pair_set : pairs) found = pair_set.add(request) || found;
     if (!found) pairs[0].refuse(request);
   }
   std::map<std::string, std::string> written;
@@ -215,9 +215,10 @@ void check_shared_states(const std::vector<const Graph*>& graphs) {
       const auto [it, fresh] = known.try_emplace(state.name, graph, &state);
       if (fresh) continue;
       const auto& [first, other] = it->second;
-      const std::string type = type_of(*first, *other), own = type_of(*graph, state);
-      if (own != type)
-        fail("state '", state.name, "' is ", type, " in '", first->name, "' and ", own, " in '", graph->name, "'");
+      const std::string type = type_of(*first, *other), other_type = type_of(*graph, state);
+      if (other_type != type)
+        fail("state '", state.name, "' is ", type, " in '", first->name, "' and ", other_type, " in '", graph->name,
+             "'");
       if (state.scope != other->scope || !are_equal(state.initial, other->initial))
         fail("state '", state.name, "' has another ", state.scope != other->scope ? "owner" : "first value", " in '",
              first->name, "' than in '", graph->name, "'");

@@ -6,6 +6,7 @@
 
 #include "compiler/gir/gir.h"
 #include "compiler/gir/verify_graph.h"
+#include "compiler/ir/deferred.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/support/error.h"
 
@@ -35,6 +36,7 @@ void check_names(const PassOptions& options) {
 bool run_pass(Graph& graph, const Pass& pass, const Target* target, const PassOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const bool changed = pass.run(graph, target);
+  release_constants(graph);
   if (options.time_passes && options.out != nullptr) {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     *options.out << "pass " << pass.name << ": " << took.count() << " ms" << (changed ? "" : ", unchanged") << '\n';

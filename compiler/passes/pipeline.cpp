@@ -60,6 +60,7 @@
 #include "compiler/passes/tabulate_bytes.h"
 #include "compiler/passes/take_sequences_apart.h"
 #include "compiler/passes/transpose_weights.h"
+#include "compiler/passes/unify_extents.h"
 #include "compiler/passes/update_states.h"
 
 namespace gcg {
@@ -149,9 +150,12 @@ const std::vector<PassGroup>& shape_passes() {
 
 namespace {
 
+constexpr Pass kUnifyExtents = {"unify-extents", [](Graph& g, const Target*) { return unify_extents(g); }};
+
 std::vector<PassGroup> cpu_passes(const Pass& block) {
   return {
       {{
+          kUnifyExtents,
           {"lower-integers", [](Graph& g, const Target* t) { return lower_integers(g, *t); }},
           {"lower-quantized-products", [](Graph& g, const Target* t) { return lower_quantized_products(g, *t); }},
           kFoldConstants,  // computes corrections for zero points before block-channels
@@ -184,6 +188,7 @@ const std::vector<PassGroup>& device_passes(DeviceClass device, bool keeps_weigh
       cpu_passes({"block-channels", [](Graph& g, const Target* t) { return block_channels(g, *t, true); }});
   static const std::vector<PassGroup> cuda = {
       {{
+          kUnifyExtents,
           {"select-branches", [](Graph& g, const Target*) { return select_branches(g); }},
           {"expand-top-k", [](Graph& g, const Target*) { return expand_top_k(g); }},
           {"lower-integers", [](Graph& g, const Target* t) { return lower_integers(g, *t); }},

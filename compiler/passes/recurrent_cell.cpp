@@ -5,14 +5,14 @@ namespace {
 
 class CellWriter {
  public:
-  CellWriter(NodeBuilder& b, const RecurrentParams& form, size_t direction, DType dtype, int64_t hidden,
+  CellWriter(NodeBuilder& b, const RecurrentParams& params, size_t direction, DType dtype, int64_t hidden,
              const CellInputs& in)
-      : b_(b), form_(form), activations_(form.activations[direction]), dtype_(dtype), hidden_(hidden), in_(in) {}
+      : b_(b), params_(params), activations_(params.activations[direction]), dtype_(dtype), hidden_(hidden), in_(in) {}
 
   CellState lstm() {
     const ValueId gates = b_.add(in_.projected, of_state());
     const ValueId i = activate(0, with_peephole(gate(gates, 0), 0, in_.c));
-    const ValueId f = form_.input_forget ? one_minus(i) : activate(0, with_peephole(gate(gates, 2), 2, in_.c));
+    const ValueId f = params_.input_forget ? one_minus(i) : activate(0, with_peephole(gate(gates, 2), 2, in_.c));
     const ValueId c = b_.add(b_.multiply(f, in_.c), b_.multiply(i, activate(1, gate(gates, 3))));
     const ValueId o = activate(0, with_peephole(gate(gates, 1), 1, c));
     return {b_.multiply(o, apply(activations_[2], c)), c};
@@ -20,7 +20,7 @@ class CellWriter {
 
   CellState gru() {
     // If the reset is applied to the product, one product computes all gates.
-    const bool resets_product = form_.linear_before_reset;
+    const bool resets_product = params_.linear_before_reset;
     const ValueId weights = in_.recurrent.values;
     const ValueId of_h = resets_product ? of_state() : b_.node("MatMul", {in_.h, b_.slice(weights, 1, 0, 2 * hidden_)});
     const ValueId both = b_.add(z_and_r(in_.projected), resets_product ? z_and_r(of_h) : of_h);
@@ -53,7 +53,7 @@ class CellWriter {
   }
 
   ValueId activate(size_t f, ValueId x) {
-    if (form_.clip) x = b_.node("Clip", {x, number(-*form_.clip), number(*form_.clip)});
+    if (params_.clip) x = b_.node("Clip", {x, number(-*params_.clip), number(*params_.clip)});
     return apply(activations_[f], x);
   }
 
@@ -73,7 +73,7 @@ class CellWriter {
   }
 
   NodeBuilder& b_;
-  const RecurrentParams& form_;
+  const RecurrentParams& params_;
   const std::vector<Activation>& activations_;
   DType dtype_;
   int64_t hidden_;
@@ -87,10 +87,10 @@ ValueId recurrent_product(NodeBuilder& b, ValueId x, const RecurrentFactor& fact
   return scaled_product(b, dynamically_quantized(b, x), factor);
 }
 
-CellState write_cell(NodeBuilder& b, const RecurrentParams& form, size_t direction, DType dtype, int64_t hidden,
+CellState write_cell(NodeBuilder& b, const RecurrentParams& params, size_t direction, DType dtype, int64_t hidden,
                      const CellInputs& in) {
-  CellWriter writer(b, form, direction, dtype, hidden, in);
-  return form.gates == 4 ? writer.lstm() : form.gates == 3 ? writer.gru() : writer.rnn();
+  CellWriter writer(b, params, direction, dtype, hidden, in);
+  return params.gates == 4 ? writer.lstm() : params.gates == 3 ? writer.gru() : writer.rnn();
 }
 
 }  // namespace gcg

@@ -28,7 +28,7 @@ struct CellState {
 };
 
 /// Writes one step for direction `direction` of the node. `dtype` is the type of all values, `hidden` is H.
-CellState write_cell(NodeBuilder& b, const RecurrentParams& form, size_t direction, DType dtype, int64_t hidden,
+CellState write_cell(NodeBuilder& b, const RecurrentParams& params, size_t direction, DType dtype, int64_t hidden,
                      const CellInputs& in);
 
 }  // namespace gcg

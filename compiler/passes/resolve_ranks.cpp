@@ -77,9 +77,9 @@ class Resolver {
   bool move_rest(Graph& graph) {
     for (NodeId id : graph.order()) {
       if (!is_if(graph.node(id)) || !unknown_rank(graph, graph.node(id))) continue;
-      const std::vector<NodeId> rest = dependants(graph, id);
-      if (rest.empty()) continue;
-      type_branches(graph, move_into(graph, id, rest));
+      const std::vector<NodeId> dependent_nodes = dependants(graph, id);
+      if (dependent_nodes.empty()) continue;
+      type_branches(graph, move_into(graph, id, dependent_nodes));
       reinfer(graph);
       return true;
     }
@@ -101,12 +101,13 @@ class Resolver {
     return found;
   }
 
-  /// The values, neither constant nor made by `root` or `rest`, that `rest` reads.
-  static std::vector<ValueId> read_from_outside(const Graph& graph, NodeId root, const std::vector<NodeId>& rest) {
-    std::set<NodeId> inside(rest.begin(), rest.end());
+  /// The values, neither constant nor made by `root` or `dependent_nodes`, that `dependent_nodes` reads.
+  static std::vector<ValueId> read_from_outside(const Graph& graph, NodeId root,
+                                                const std::vector<NodeId>& dependent_nodes) {
+    std::set<NodeId> inside(dependent_nodes.begin(), dependent_nodes.end());
     inside.insert(root);
     std::vector<ValueId> found;
-    for (NodeId id : rest)
+    for (NodeId id : dependent_nodes)
       for (ValueId v : graph.node(id).inputs)
         if (v.valid() && !graph.value(v).is_constant() && inside.count(graph.value(v).producer) == 0 &&
             std::find(found.begin(), found.end(), v) == found.end())
@@ -114,14 +115,14 @@ class Resolver {
     return found;
   }
 
-  NodeId move_into(Graph& graph, NodeId id, const std::vector<NodeId>& rest) {
-    copies_ += 2 * static_cast<int64_t>(rest.size());
+  NodeId move_into(Graph& graph, NodeId id, const std::vector<NodeId>& dependent_nodes) {
+    copies_ += 2 * static_cast<int64_t>(dependent_nodes.size());
     if (copies_ > kMostCopies)
       throw NodeError({graph.node(id).name, "If", "", 0, "too many ranks of the model depend on data"});
-    const std::vector<ValueId> outside = read_from_outside(graph, id, rest);
-    const std::vector<ValueId> outputs = outputs_of(graph, id, rest);
+    const std::vector<ValueId> outside = read_from_outside(graph, id, dependent_nodes);
+    const std::vector<ValueId> outputs = outputs_of(graph, id, dependent_nodes);
     Node& node = graph.node(id);
-    for (auto& body : node.bodies) extend_body(graph, node, *body, outside, rest, outputs);
+    for (auto& body : node.bodies) extend_body(graph, node, *body, outside, dependent_nodes, outputs);
     Node moved;
     moved.op = node.op;
     moved.name = node.name;
@@ -130,15 +131,15 @@ class Resolver {
     moved.captures = node.captures + static_cast<int>(outside.size());
     moved.bodies = std::move(node.bodies);
     moved.outputs = outputs;
-    for (auto last = rest.rbegin(); last != rest.rend(); ++last) graph.erase_node(*last);
+    for (auto last = dependent_nodes.rbegin(); last != dependent_nodes.rend(); ++last) graph.erase_node(*last);
     graph.erase_node(id);
     for (ValueId output : outputs) graph.value(output).shape.reset();
     return graph.add_node(std::move(moved));
   }
 
-  /// The outputs of the graph that `root` or `rest` make, each once.
-  static std::vector<ValueId> outputs_of(const Graph& graph, NodeId root, const std::vector<NodeId>& rest) {
-    std::set<NodeId> inside(rest.begin(), rest.end());
+  /// The outputs of the graph that `root` or `dependent_nodes` make, each once.
+  static std::vector<ValueId> outputs_of(const Graph& graph, NodeId root, const std::vector<NodeId>& dependent_nodes) {
+    std::set<NodeId> inside(dependent_nodes.begin(), dependent_nodes.end());
     inside.insert(root);
     std::vector<ValueId> found;
     for (ValueId v : graph.outputs)
@@ -148,7 +149,7 @@ class Resolver {
   }
 
   static void extend_body(const Graph& graph, const Node& node, Graph& body, const std::vector<ValueId>& outside,
-                          const std::vector<NodeId>& rest, const std::vector<ValueId>& outputs) {
+                          const std::vector<NodeId>& dependent_nodes, const std::vector<ValueId>& outputs) {
     std::map<ValueId, ValueId> values;
     for (size_t i = 0; i < node.outputs.size(); ++i)
       if (node.outputs[i].valid()) values[node.outputs[i]] = body.outputs[i];
@@ -158,7 +159,7 @@ class Resolver {
       input.dtype = graph.value(v).dtype;
       body.inputs.push_back(values[v] = body.add_value(std::move(input)));
     }
-    copy_nodes(graph, rest, body, values);
+    copy_nodes(graph, dependent_nodes, body, values);
     body.outputs.clear();
     for (ValueId v : outputs) body.outputs.push_back(values.at(v));
   }

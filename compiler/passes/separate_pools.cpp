@@ -37,15 +37,16 @@ std::optional<size_t> separable_dimension(const Graph& graph, const Node& n) {
   return d;
 }
 
-/// The node's attributes for the windows of spatial dimension `d` only (`own`), or for those of all other dimensions.
-std::map<std::string, Attribute> part_of(const Node& n, size_t d, bool own) {
+/// The node's attributes for the windows of spatial dimension `d` only (`same_axis`), or for those of all other
+/// dimensions.
+std::map<std::string, Attribute> part_of(const Node& n, size_t d, bool same_axis) {
   const size_t rank = n.ints_attribute("kernel_shape").size();
   std::map<std::string, Attribute> attributes = n.attributes;
   const auto keep = [&](const char* name, size_t lists, int64_t neutral) {
     if (!n.has_attribute(name)) return;
     Ints values = n.ints_attribute(name);
     for (size_t i = 0; i < rank * lists; ++i)
-      if ((i % rank == d) != own) values[i] = neutral;
+      if ((i % rank == d) != same_axis) values[i] = neutral;
     attributes[name] = values;
   };
   keep("kernel_shape", 1, 1);
@@ -58,10 +59,10 @@ std::map<std::string, Attribute> part_of(const Node& n, size_t d, bool own) {
 void separate(Graph& graph, NodeId id, size_t d) {
   const Node& n = graph.node(id);
   const OpDef& op = *n.op;
-  const auto own = part_of(n, d, true), others = part_of(n, d, false);
+  const auto same_axis = part_of(n, d, true), others = part_of(n, d, false);
   const ValueId x = n.inputs[0], y = n.outputs[0];
   NodeBuilder b(graph, n.name);
-  b.replace(y, b.node(op, {b.node(op, {x}, own)}, others));
+  b.replace(y, b.node(op, {b.node(op, {x}, same_axis)}, others));
   graph.erase_node(id);
 }
 

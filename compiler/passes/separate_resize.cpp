@@ -14,42 +14,42 @@ namespace {
 
 enum : size_t { kX, kScales = 2, kSizes = 3 };
 
-ValueId given(const Graph& graph, const Node& n, size_t i) {
+ValueId non_empty_input(const Graph& graph, const Node& n, size_t i) {
   if (i >= n.inputs.size() || !n.inputs[i].valid() || product(*graph.value(n.inputs[i]).shape).is(0)) return ValueId();
   return n.inputs[i];
 }
 
 struct Changes {
-  ResizeParams form;
+  ResizeParams params;
   std::vector<ResizedDim> dims;  // those that change
 };
 
 /// Nullopt if fewer than two dimensions change, all must keep one ratio, or the result has no elements.
 std::optional<Changes> changes_of(const Graph& graph, const Node& n) {
   if (n.op != &op_Resize || n.string_attribute("keep_aspect_ratio_policy", "stretch") != "stretch") return {};
-  const ValueId scales = given(graph, n, kScales), sizes = given(graph, n, kSizes);
+  const ValueId scales = non_empty_input(graph, n, kScales), sizes = non_empty_input(graph, n, kSizes);
   const auto value = [&](ValueId v) { return v.valid() ? &graph.value(v) : nullptr; };
-  ResizeParams form = resize_params(n, *graph.value(n.inputs[kX]).shape, &*graph.value(n.outputs[0]).shape,
-                                    value(scales), value(sizes));
+  ResizeParams params = resize_params(n, *graph.value(n.inputs[kX]).shape, &*graph.value(n.outputs[0]).shape,
+                                      value(scales), value(sizes));
   std::vector<ResizedDim> dims;
-  if (form.coordinates == "tf_half_pixel_for_nn") return {};  // moves dimensions that do not change
+  if (params.coordinates == "tf_half_pixel_for_nn") return {};  // moves dimensions that do not change
   // An extent of 0 has no ratio.
-  if (std::ranges::any_of(form.dims, [](const ResizedDim& d) { return d.out && d.out->is(0); })) return {};
-  for (const ResizedDim& d : form.dims)
+  if (std::ranges::any_of(params.dims, [](const ResizedDim& d) { return d.out && d.out->is(0); })) return {};
+  for (const ResizedDim& d : params.dims)
     if (!d.ratio || !(d.ratio->up == d.ratio->down)) dims.push_back(d);
   if (dims.size() < 2) return {};
-  return Changes{std::move(form), std::move(dims)};
+  return Changes{std::move(params), std::move(dims)};
 }
 
 using Rule = bool (*)(const Graph& graph, const Node& n, const Changes& changes);
 
-bool has_antialias(const Graph&, const Node&, const Changes& changes) { return changes.form.antialias; }
+bool has_antialias(const Graph&, const Node&, const Changes& changes) { return changes.params.antialias; }
 
 /// True if the positions' distances to elements repeat after a few outputs. Kernels then know each tap's lane.
-bool repeats_soon(const ResizeParams& form, const ResizedDim& d) {
+bool repeats_soon(const ResizeParams& params, const ResizedDim& d) {
   constexpr int64_t kMostPhases = 4;
   if (!d.ratio) return false;
-  const SourceLine line = source_line(form, d);
+  const SourceLine line = source_line(params, d);
   if (!line.slope.is_constant() || !line.divisor.is_constant()) return false;
   return line.divisor.constant() / std::gcd(line.slope.constant(), line.divisor.constant()) <= kMostPhases;
 }
@@ -60,8 +60,8 @@ bool gathers_from_rows(const Graph& graph, const Node& n, const Changes& changes
   const Shape& x = *graph.value(n.inputs[kX]).shape;
   const ResizedDim& last = changes.dims.back();
   const DType dtype = graph.value(n.inputs[kX]).dtype;  // other types would be rounded between the two nodes
-  if (changes.form.mode == "nearest" || changes.form.antialias || changes.form.crops()) return false;
-  if ((dtype != DType::f32 && dtype != DType::f64) || last.dim + 1 != x.size() || repeats_soon(changes.form, last))
+  if (changes.params.mode == "nearest" || changes.params.antialias || changes.params.crops()) return false;
+  if ((dtype != DType::f32 && dtype != DType::f64) || last.dim + 1 != x.size() || repeats_soon(changes.params, last))
     return false;
   if (n.has_attribute(kSymbolsAttribute)) return false;  // extents depend on data: each node would name its own
   const bool known = last.in.is_constant() && last.out && last.out->is_constant();
@@ -73,7 +73,7 @@ bool gathers_from_rows(const Graph& graph, const Node& n, const Changes& changes
 std::vector<std::vector<ResizedDim>> groups_of(const Changes& changes) {
   std::vector<std::vector<ResizedDim>> groups;
   for (const ResizedDim& d : changes.dims) {
-    if (groups.empty() || changes.form.antialias || &d == &changes.dims.back()) groups.emplace_back();
+    if (groups.empty() || changes.params.antialias || &d == &changes.dims.back()) groups.emplace_back();
     groups.back().push_back(d);
   }
   return groups;
@@ -101,7 +101,8 @@ ValueId entries(NodeBuilder& b, ValueId list, const std::vector<ResizedDim>& dim
 void separate(Graph& graph, NodeId id, const std::vector<std::vector<ResizedDim>>& groups) {
   const Node& n = graph.node(id);
   NodeBuilder b(graph, n.name);
-  const ValueId scales = given(graph, n, kScales), sizes = given(graph, n, kSizes), y = n.outputs[0];
+  const ValueId scales = non_empty_input(graph, n, kScales), sizes = non_empty_input(graph, n, kSizes),
+                y = n.outputs[0];
   std::map<std::string, Attribute> attributes = n.attributes;
   attributes.erase(kSymbolsAttribute);
   ValueId x = n.inputs[kX];

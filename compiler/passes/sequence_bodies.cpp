@@ -115,7 +115,7 @@ void Sequences::pass_outputs(NodeId id, const std::vector<std::unique_ptr<Sequen
 void Sequences::pass_elements(NodeId id, size_t output, const SequenceParts& then, const SequenceParts& otherwise) {
   Node& n = graph_.node(id);
   const auto at = static_cast<std::ptrdiff_t>(output);
-  const ValueId whole = n.outputs[output];
+  const ValueId joined = n.outputs[output];
   n.outputs.erase(n.outputs.begin() + at);
   for (size_t body = 0; body < 2; ++body) {
     Graph& g = *n.bodies[body];
@@ -125,11 +125,11 @@ void Sequences::pass_elements(NodeId id, size_t output, const SequenceParts& the
   SequenceParts out;
   out.is_optional = then.is_optional;
   for (size_t p = 0; p < then.parts.size(); ++p) {
-    n.outputs.push_back(add_output(concat(graph_.value(whole).name, ".", p)));
+    n.outputs.push_back(add_output(concat(graph_.value(joined).name, ".", p)));
     out.parts.push_back({n.outputs.back()});
   }
   number_outputs(graph_, id);
-  define(whole, std::move(out), n.name);
+  define(joined, std::move(out), n.name);
   changed = true;
 }
 
@@ -140,15 +140,15 @@ void Sequences::pass_packed(NodeId id, size_t output, ElementType type, bool is_
   const SequencePart out{add_output(name + ".packed"), SequencePart::Kind::packed, add_output(name + ".packed_shapes"),
                          type.rank};
   for (auto& body : n.bodies) {
-    const SequencePart made = pack_later(*body, n.name, body->outputs[output], type);
-    body->outputs[output] = made.value;
-    body->outputs.insert(body->outputs.begin() + static_cast<std::ptrdiff_t>(output) + 1, made.table);
+    const SequencePart part = pack_later(*body, n.name, body->outputs[output], type);
+    body->outputs[output] = part.value;
+    body->outputs.insert(body->outputs.begin() + static_cast<std::ptrdiff_t>(output) + 1, part.table);
   }
-  const ValueId whole = n.outputs[output];
+  const ValueId joined = n.outputs[output];
   n.outputs[output] = out.value;
   n.outputs.insert(n.outputs.begin() + static_cast<std::ptrdiff_t>(output) + 1, out.table);
   number_outputs(graph_, id);
-  define(whole, {{out}, is_optional}, n.name);
+  define(joined, {{out}, is_optional}, n.name);
   changed = true;
 }
 

@@ -120,7 +120,7 @@ void Sequences::carry(NodeId id) {
 void Sequences::append_as_scan(NodeId id, size_t input, ValueId appended, SequenceParts sequence) {
   Node& n = graph_.node(id);
   Graph& body = *n.bodies[0];
-  const ValueId whole = input - 2 < n.outputs.size() ? n.outputs[input - 2] : ValueId();
+  const ValueId joined = input - 2 < n.outputs.size() ? n.outputs[input - 2] : ValueId();
   const NodeId insert = body.value(body.outputs[input - 1]).producer;
   replace_at(n.inputs, input, {});
   replace_at(body.inputs, input, {});
@@ -132,7 +132,7 @@ void Sequences::append_as_scan(NodeId id, size_t input, ValueId appended, Sequen
   n.outputs.back() = add_output(n.name + ".appended");
   number_outputs(graph_, id);
   sequence.parts.push_back({n.outputs.back(), SequencePart::Kind::stacked});
-  if (whole.valid()) define(whole, std::move(sequence), n.name);
+  if (joined.valid()) define(joined, std::move(sequence), n.name);
   changed = true;
 }
 
@@ -157,10 +157,10 @@ void Sequences::carry_packed(NodeId id, size_t input, ElementType type) {
   replace_at(body.inputs, input, {before.value, before.table});
   replace_at(body.outputs, input - 1, {after.value, after.table});
   n.outputs.resize(std::max(n.outputs.size(), input - 1));
-  const ValueId whole = n.outputs[input - 2];
+  const ValueId joined = n.outputs[input - 2];
   replace_at(n.outputs, input - 2, {last.value, last.table});
   number_outputs(graph_, id);
-  if (whole.valid()) define(whole, {{last}, is_optional}, name);
+  if (joined.valid()) define(joined, {{last}, is_optional}, name);
   changed = true;
 }
 

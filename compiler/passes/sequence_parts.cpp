@@ -139,9 +139,9 @@ std::optional<SequenceParts> split_parts(Graph& graph, const Node& node, std::st
   if (!graph.value(x).shape) return why = "the rank of its input is not known", std::nullopt;
   const Shape shape = *graph.value(x).shape;
   const auto rank = static_cast<int64_t>(shape.size());
-  const int64_t given = node.int_attribute("axis", 0), axis = given < 0 ? given + rank : given;
+  const int64_t attribute = node.int_attribute("axis", 0), axis = attribute < 0 ? attribute + rank : attribute;
   if (axis < 0 || axis >= rank)
-    fail("SplitToSequence '", node.name, "': axis ", given, " out of range [", -rank, ", ", rank, ")");
+    fail("SplitToSequence '", node.name, "': axis ", attribute, " out of range [", -rank, ", ", rank, ")");
   if (!split.valid()) return split_evenly(b, x, shape, axis, node.int_attribute("keepdims", 1) != 0);
   const Value& sizes = graph.value(split);
   if (!sizes.shape) return why = "the rank of its split (one size or several) depends on data", std::nullopt;
@@ -227,9 +227,9 @@ std::optional<ValueId> concatenated(Graph& graph, const Node& node, const Sequen
   NodeBuilder b(graph, node.name);
   const bool stacks = node.int_attribute("new_axis", 0) != 0;
   const int64_t out_rank = type->rank + (stacks ? 1 : 0);
-  const int64_t given = node.int_attribute("axis", 0), axis = given < 0 ? given + out_rank : given;
+  const int64_t attribute = node.int_attribute("axis", 0), axis = attribute < 0 ? attribute + out_rank : attribute;
   if (axis < 0 || axis >= out_rank)
-    fail("ConcatFromSequence '", node.name, "': axis ", given, " out of range [", -out_rank, ", ", out_rank, ")");
+    fail("ConcatFromSequence '", node.name, "': axis ", attribute, " out of range [", -out_rank, ", ", out_rank, ")");
   std::vector<ValueId> pieces;
   for (const SequencePart& p : sequence.parts) {
     ValueId piece = p.value;

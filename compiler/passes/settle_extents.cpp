@@ -21,11 +21,11 @@ namespace {
 /// fulfils the fact.
 std::optional<std::pair<std::string, int64_t>> only_value(const DimConstraint& fact) {
   const Dim difference = fact.a - fact.b;
-  int64_t factor = 0, rest = 0;
+  int64_t factor = 0, offset = 0;
   std::string name;
   for (const auto& [atoms, coefficient] : difference.terms()) {
     if (atoms.empty()) {
-      rest = coefficient;
+      offset = coefficient;
     } else if (atoms.size() == 1 && atoms[0]->kind == Dim::AtomKind::symbol && name.empty()) {
       name = atoms[0]->name;
       factor = coefficient;
@@ -33,8 +33,8 @@ std::optional<std::pair<std::string, int64_t>> only_value(const DimConstraint& f
       return std::nullopt;
     }
   }
-  if (name.empty() || rest % factor != 0 || -(rest / factor) < 0) return std::nullopt;
-  return std::pair(name, -(rest / factor));
+  if (name.empty() || offset % factor != 0 || -(offset / factor) < 0) return std::nullopt;
+  return std::pair(name, -(offset / factor));
 }
 
 bool ranks_known(const Graph& graph) {
@@ -74,12 +74,12 @@ SymbolValues settled(const Graph& graph) {
 
 /// The extents of a gart.View of a value of this shape. An extent becomes a number if the symbols' values give one.
 std::vector<std::string> pinned_form(const Shape& shape, const std::map<std::string, Dim>& numbers) {
-  std::vector<std::string> form;
+  std::vector<std::string> extents;
   for (size_t d = 0; d < shape.size(); ++d) {
     const Dim pinned = shape[d].substitute(numbers);
-    form.push_back(pinned.is_constant() ? pinned.str() : concat("x0_", d));
+    extents.push_back(pinned.is_constant() ? pinned.str() : concat("x0_", d));
   }
-  return form;
+  return extents;
 }
 
 /// Makes the readers of a value with one of these symbols read a view that has numbers instead. The view has facts of
@@ -104,15 +104,15 @@ class LateExtents {
  private:
   bool pin(ValueId v, const std::string& name) {
     const Shape shape = graph_.value(v).shape.value_or(Shape());
-    const std::vector<std::string> form = pinned_form(shape, numbers_);
+    const std::vector<std::string> extents = pinned_form(shape, numbers_);
     const std::vector<NodeId> readers = users_[static_cast<size_t>(v.index)];
-    const bool open = std::any_of(readers.begin(), readers.end(), [&](NodeId r) { return !is_view(r, form); });
-    if (!open || form == pinned_form(shape, {})) return false;
+    const bool open = std::any_of(readers.begin(), readers.end(), [&](NodeId r) { return !is_view(r, extents); });
+    if (!open || extents == pinned_form(shape, {})) return false;
     const NodeId view =
-        graph_.add_node(op_gart_View, name, {v}, 1, {{"shape", form}, {kViewReasons, reasons_of(shape)}});
+        graph_.add_node(op_gart_View, name, {v}, 1, {{"shape", extents}, {kViewReasons, reasons_of(shape)}});
     for (NodeId r : readers)
       for (ValueId& in : graph_.node(r).inputs)
-        if (in == v && !is_view(r, form)) in = graph_.node(view).outputs[0];
+        if (in == v && !is_view(r, extents)) in = graph_.node(view).outputs[0];
     return true;
   }
 
@@ -124,9 +124,9 @@ class LateExtents {
     return reasons;
   }
 
-  bool is_view(NodeId id, const std::vector<std::string>& form) const {
+  bool is_view(NodeId id, const std::vector<std::string>& extents) const {
     const Node& n = graph_.node(id);
-    return n.op == &op_gart_View && n.strings_attribute("shape") == form;
+    return n.op == &op_gart_View && n.strings_attribute("shape") == extents;
   }
 
   Graph& graph_;

@@ -23,7 +23,9 @@ void substitute_text(Node& node, const Replacements& replacements) {
   }
 }
 
-void substitute(Graph& graph, const Replacements& replacements) {
+}  // namespace
+
+void substitute_symbols(Graph& graph, const std::map<std::string, Dim>& replacements) {
   for (int64_t i = 0; i < graph.value_count(); ++i) {
     Value& v = graph.value(ValueId(i));
     if (v.shape)
@@ -37,9 +39,11 @@ void substitute(Graph& graph, const Replacements& replacements) {
   }
   for (NodeId id : graph.order()) {
     substitute_text(graph.node(id), replacements);
-    for (auto& body : graph.node(id).bodies) substitute(*body, replacements);
+    for (auto& body : graph.node(id).bodies) substitute_symbols(*body, replacements);
   }
 }
+
+namespace {
 
 /// By subgraph: the constraints that it assumes.
 using BodyFacts = std::map<const Graph*, std::vector<DimConstraint>>;
@@ -112,10 +116,15 @@ class BranchInference {
   Graph& outermost_;
 };
 
-void check_names(const Graph& graph, const SymbolValues& fixed) {
+std::set<std::string> open_extents(const Graph& graph) {
   std::set<std::string> known;
   for (ValueId in : graph.inputs)
     for (const Dim& d : *graph.value(in).shape) known.merge(d.symbols());
+  return known;
+}
+
+void check_names(const Graph& graph, const SymbolValues& fixed) {
+  const std::set<std::string> known = open_extents(graph);
   for (const auto& [name, value] : fixed) {
     if (value < 0) fail("--dim ", name, "=", value, ": an extent cannot be negative");
     if (known.count(name)) continue;
@@ -134,7 +143,7 @@ Graph specialise(const Graph& graph, const SymbolValues& fixed) {
   if (fixed.empty()) return out;
   Replacements replacements;
   for (const auto& [name, value] : fixed) replacements[name] = Dim(value);
-  substitute(out, replacements);
+  substitute_symbols(out, replacements);
   for (const DimConstraint& c : graph.constraints) {
     const Dim a = c.a.substitute(replacements), b = c.b.substitute(replacements);
     if (a.is_constant() && b.is_constant() && !(a == b))
@@ -146,6 +155,16 @@ Graph specialise(const Graph& graph, const SymbolValues& fixed) {
   BranchInference(out).run(out);
   restore_facts(out, facts);
   return out;
+}
+
+std::vector<SymbolValues> sets_of(const Graph& graph, std::vector<SymbolValues> sets) {
+  const std::set<std::string> known = open_extents(graph);
+  for (SymbolValues& set : sets) std::erase_if(set, [&](const auto& value) { return known.count(value.first) == 0; });
+  std::vector<SymbolValues> kept;
+  for (size_t i = 0; i < sets.size(); ++i)
+    if (std::find(sets.begin() + static_cast<std::ptrdiff_t>(i) + 1, sets.end(), sets[i]) == sets.end())
+      kept.push_back(sets[i]);
+  return kept;
 }
 
 }  // namespace gcg

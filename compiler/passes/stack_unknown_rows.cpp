@@ -16,10 +16,10 @@ bool has_unknown_rows(const Graph& graph, const Node& n, size_t o) {
   if (!n.outputs[o].valid()) return false;
   const auto& shape = graph.value(n.outputs[o]).shape;
   if (!shape) return true;
-  const std::vector<std::string> own = n.strings_attribute(kSymbolsAttribute);
+  const std::vector<std::string> node_symbols = n.strings_attribute(kSymbolsAttribute);
   return std::any_of(shape->begin() + 1, shape->end(), [&](const Dim& d) {
     const auto name = d.symbol_name();
-    return name && std::find(own.begin(), own.end(), *name) != own.end();
+    return name && std::find(node_symbols.begin(), node_symbols.end(), *name) != node_symbols.end();
   });
 }
 

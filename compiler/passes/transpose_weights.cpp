@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "compiler/kernel/machine.h"
+#include "compiler/ops/deferred_constants.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/ops/ops.h"
 #include "compiler/passes/rewrite.h"
@@ -22,26 +23,6 @@ std::vector<int64_t> swapped(int64_t rank) {
   std::iota(perm.begin(), perm.end(), 0);
   std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
   return perm;
-}
-
-/// Transposes square by square, so that squares fit the cache; reference_transpose would miss the cache at every
-/// element.
-Tensor transposed(const Tensor& w) {
-  constexpr int64_t kSide = 32;
-  std::vector<int64_t> shape = w.shape();
-  const int64_t columns = shape.back(), rows = shape[shape.size() - 2];
-  std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
-  Tensor out(w.dtype(), shape);
-  const int64_t matrix = rows * columns;
-  for (int64_t first = 0; first < w.elements(); first += matrix) {
-    const float* from = w.as<float>().data() + first;
-    float* to = out.as_mutable<float>().data() + first;
-    for (int64_t r0 = 0; r0 < rows; r0 += kSide)
-      for (int64_t c0 = 0; c0 < columns; c0 += kSide)
-        for (int64_t c = c0; c < std::min(c0 + kSide, columns); ++c)
-          for (int64_t r = r0; r < std::min(r0 + kSide, rows); ++r) to[c * rows + r] = from[r * columns + c];
-  }
-  return out;
 }
 
 class WeightTransposer {
@@ -96,7 +77,9 @@ class WeightTransposer {
     const auto& how = tensor->rearrangement();
     if (how && how->op == &op_Transpose && how->attributes == attributes)
       return value_of(how->source, r_.value(w).name);
-    Tensor turned = transposed(*tensor);
+    std::vector<int64_t> shape = tensor->shape();
+    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+    Tensor turned = computed_when_read({&op_Transpose, attributes, {tensor}}, tensor->dtype(), shape);
     turned.set_rearrangement(std::make_shared<const Rearrangement>(Rearrangement{&op_Transpose, attributes, tensor}));
     return r_.add_constant(r_.value(w).name, std::move(turned));
   }

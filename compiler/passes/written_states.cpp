@@ -61,12 +61,12 @@ void add(Graph& graph, size_t output, const Graph& reader, const State& state, c
   graph.outputs.erase(graph.outputs.begin() + static_cast<int64_t>(output));
   for (State& other : graph.states)
     if (is_written(other)) --other.output;  // states are behind all other outputs
-  State own = state;
-  own.input = graph.inputs.size();
-  own.output = graph.outputs.size();
+  State copy = state;
+  copy.input = graph.inputs.size();
+  copy.output = graph.outputs.size();
   graph.inputs.push_back(graph.add_value(std::move(before)));
   graph.outputs.push_back(written);
-  graph.states.push_back(std::move(own));
+  graph.states.push_back(std::move(copy));
 }
 
 }  // namespace

@@ -229,9 +229,9 @@ Placement by_readiness(const Problem& problem, const Ranks& ranks, const Key& ke
       if (!most) {
         consider(problem, schedule, ready[i], key, best);
       } else {
-        Choice own;
-        consider(problem, schedule, ready[i], key, own);
-        if (best.group < 0 || own.key > best.key) best = own;
+        Choice candidate;
+        consider(problem, schedule, ready[i], key, candidate);
+        if (best.group < 0 || candidate.key > best.key) best = candidate;
       }
     ready.erase(std::find(ready.begin(), ready.end(), best.group));
     schedule.assign(best.group, best.device);

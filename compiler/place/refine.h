@@ -44,7 +44,7 @@ struct NextRound {
   std::string why;
 };
 
-/// Decides what to do after `rounds`, of which there is at least one. The problem's times are corrected by all
+/// Decides what to do after `rounds`, which must not be empty. The problem's times are corrected by all
 /// measurements. The next round tries the best untried placement, if it promises to gain enough over the least measured
 /// time. Otherwise the rounds end.
 NextRound next_round(const Problem& problem, const std::vector<Round>& rounds, const RefineOptions& options = {},

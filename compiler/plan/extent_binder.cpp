@@ -121,12 +121,12 @@ void ExtentBinder::bind_branches(NodeId id) {
 
 std::vector<ExtentBinder::OpenDim> ExtentBinder::open_dims(const Node& loop) const {
   const Graph& body = *loop.bodies[0];
-  const std::set<std::string> own = own_symbols(loop);
+  const std::set<std::string> loop_symbols = own_symbols(loop);
   std::vector<OpenDim> open;
   for (size_t i = 0; i + 2 + static_cast<size_t>(loop.captures) < body.inputs.size(); ++i) {
     const Shape& shape = *body.value(body.inputs[2 + i]).shape;
     for (size_t d = 0; d < shape.size(); ++d)
-      if (const auto symbol = shape[d].symbol_name(); symbol && own.count(*symbol) != 0)
+      if (const auto symbol = shape[d].symbol_name(); symbol && loop_symbols.count(*symbol) != 0)
         open.push_back({i, d, *symbol, {}});
   }
   return open;
@@ -180,7 +180,7 @@ void ExtentBinder::carry_number(NodeId id, OpenDim& open) {
 
 /// The Loop's own results have the subgraph's extents; the graph's values get their extents after the Loop.
 void ExtentBinder::rename_results(NodeId id, const std::vector<OpenDim>& open) {
-  const std::set<std::string> own = own_symbols(graph_.node(id));
+  const std::set<std::string> loop_symbols = own_symbols(graph_.node(id));
   std::set<size_t> renamed;
   for (const OpenDim& o : open) {
     Node& n = graph_.node(id);
@@ -198,7 +198,7 @@ void ExtentBinder::rename_results(NodeId id, const std::vector<OpenDim>& open) {
       graph_.value(result).producer = NodeId();
       graph_.add_node(std::move(copy));
     }
-    if (const auto symbol = (*value.shape)[o.dim].symbol_name(); symbol && own.count(*symbol) != 0)
+    if (const auto symbol = (*value.shape)[o.dim].symbol_name(); symbol && loop_symbols.count(*symbol) != 0)
       add_bind(graph_, graph_.node(id).name, {o.last}, {*symbol});
   }
 }

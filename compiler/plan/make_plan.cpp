@@ -247,13 +247,21 @@ void PlanMaker::emit(Scope& scope, const ReadyGroup& w, Sequence& steps) {
   else if (op == "Loop")
     loop(scope, n, steps);
   else if (op == "Fail")
-    steps.steps.push_back(fail_step(n));
+    fail_steps(scope, n, steps);
   else if (op == "Bind")
     bind_steps(scope, n, steps);
   else if (writes_in_place(n))
     write_in_place(scope, n, steps);
   else
     GCG_CHECK(false, "control node '", n.name, "' is a ", op);
+}
+
+void PlanMaker::fail_steps(Scope& scope, const Node& n, Sequence& steps) {
+  // A GPU runs the steps after the failure, too, and these read the node's results.
+  if (n.has_attribute("passes"))
+    for (size_t i = 0; i < n.outputs.size(); ++i)
+      steps.steps.push_back({Copy{buffer(scope, n.outputs[i]), buffer(scope, n.inputs[i])}, n.name});
+  steps.steps.push_back(fail_step(n));
 }
 
 void PlanMaker::write_in_place(Scope& scope, const Node& n, Sequence& steps) {

@@ -7,6 +7,7 @@
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/step_cost.h"
 #include "compiler/plan/thread_schedule.h"
+#include "compiler/support/error.h"
 
 namespace gcg {
 namespace {
@@ -50,10 +51,15 @@ std::vector<StepRange> stretches_of(const Plan& plan) {
 
 class Modes {
  public:
-  explicit Modes(Plan& plan) : plan_(plan), stretches_(stretches_of(plan)), threads_of_(plan.entry().steps.size()) {}
+  Modes(Plan& plan, ModeRule rule)
+      : plan_(plan), rule_(rule), stretches_(stretches_of(plan)), threads_of_(plan.entry().steps.size()) {
+    if (rule != ModeRule::synchronous) return;
+    for (StepRange& range : stretches_)
+      for (ThreadWork& work : range.steps) work.tasks = 1;
+  }
 
   void choose() {
-    const bool streams = plan_.entry().steps.size() <= kMostSteps;
+    const bool streams = plan_.entry().steps.size() <= kMostSteps && rule_ != ModeRule::asynchronous;
     for (const int threads : kThreads) add_mode(threads, streams);
     name_streams();
   }
@@ -77,13 +83,20 @@ class Modes {
       }
     }
     if (!streams) mode.inter = 1, mode.microseconds = mode.microseconds_intra;
-    if (mode.microseconds > kGainOfThreads * mode.microseconds_alone) {
+    const bool gains = mode.microseconds <= kGainOfThreads * mode.microseconds_alone;
+    const bool alone = rule_ == ModeRule::costs ? !gains : rule_ == ModeRule::asynchronous;
+    if (alone || (rule_ == ModeRule::synchronous && !(gains && mode.inter > 1))) {
       mode.intra = mode.inter = 1;
       mode.replicas = threads;
       mode.microseconds = mode.microseconds_alone;
     }
+    if (mode.inter > 1 && rule_ == ModeRule::synchronous) {
+      std::replace(placed.begin(), placed.end(), kTogether, 0);
+      mode.replicas = threads / mode.inter;
+    }
     if (mode.inter > 1 && !shared) mode.intra = 1;
     if (mode.inter == 1) placed.assign(placed.size(), kTogether);
+    mode.reason = word_of(rule_);
     for (size_t i = 0; i < placed.size(); ++i) threads_of_[i].push_back(placed[i]);
     plan_.modes.push_back(std::move(mode));
   }
@@ -107,7 +120,8 @@ class Modes {
   }
 
   Plan& plan_;
-  const std::vector<StepRange> stretches_;
+  const ModeRule rule_;
+  std::vector<StepRange> stretches_;
   std::vector<std::vector<int>> threads_of_;  // threads per step and mode
 };
 
@@ -116,31 +130,47 @@ int64_t arena_of(Plan plan) {
   return plan.memory.layout.bytes;
 }
 
-void drop_streams(Plan& plan) {
+void drop_streams(Plan& plan, ModeRule rule) {
+  const bool shares = rule != ModeRule::synchronous;
   for (Step& step : plan.entry().steps) step.stream = 0;
   plan.streams = 1;
   for (ParallelMode& mode : plan.modes) {
     mode.stream_threads = {kAllThreads};
     if (mode.inter == 1) continue;
     mode.inter = 1;
-    mode.intra = mode.threads;
-    mode.microseconds = mode.microseconds_intra;
-    mode.reason = "arena";
+    mode.intra = shares ? mode.threads : 1;
+    mode.replicas = shares ? 1 : mode.threads;
+    mode.microseconds = shares ? mode.microseconds_intra : mode.microseconds_alone;
+    mode.reason = concat("arena", rule == ModeRule::costs ? "" : " ", word_of(rule));
   }
 }
 
 }  // namespace
 
-void choose_parallel_modes(Plan& plan, std::optional<int64_t> memory_limit) {
+const char* word_of(ModeRule rule) {
+  switch (rule) {
+    case ModeRule::costs:
+      return "";
+    case ModeRule::asynchronous:
+      return "asynchronous";
+    case ModeRule::batch_statistics:
+      return "batch_statistics";
+    case ModeRule::synchronous:
+      return "synchronous";
+  }
+  return "";
+}
+
+void choose_parallel_modes(Plan& plan, std::optional<int64_t> memory_limit, ModeRule rule) {
   if (plan.entry().steps.empty()) return;
-  Modes(plan).choose();
+  Modes(plan, rule).choose();
   if (plan.streams == 1) return;
   Plan one = plan;
   for (Step& step : one.entry().steps) step.stream = 0;
   one.streams = 1;
   const int64_t with = arena_of(plan), without = arena_of(std::move(one));  // 0: not static
   const auto most = static_cast<int64_t>(kMostArenaGrowth * static_cast<double>(without)) + kSmallArena;
-  if (with > most || (memory_limit && with > *memory_limit)) drop_streams(plan);
+  if (with > most || (memory_limit && with > *memory_limit)) drop_streams(plan, rule);
 }
 
 }  // namespace gcg

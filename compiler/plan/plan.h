@@ -2,7 +2,7 @@
 // and shape set (the SymbolValues that are fixed).
 //
 // The passes that make a plan, in order (compiler/compile.cpp), and what holds after each:
-//   make_plan         the kernels, buffers and steps of a graph
+//   make_plan         the kernels, buffers and steps of a graph; fit_memory repeats some under a memory limit
 //   bind_libraries    library calls replace launches
 //   select_code       machine code; each launch of a multi-launch kernel gets its own step: no step is added after this
 //   assign_streams    the steps that may run at the same time on GPUs; on CPUs choose_parallel_modes does this

@@ -72,6 +72,7 @@ class PlanMaker {
   static std::vector<ReadyGroup> topological(std::vector<ReadyGroup> works);
   void emit(Scope& scope, const ReadyGroup& w, Sequence& steps);
   /// Writes the rows that a run appends to a state or replaces in it. The output's memory already holds the other rows.
+  void fail_steps(Scope& scope, const Node& n, Sequence& steps);
   void write_in_place(Scope& scope, const Node& n, Sequence& steps);
   Step launch(const LoweredGroup& lowered, std::vector<BufferId> operands);
 

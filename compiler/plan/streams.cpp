@@ -35,11 +35,11 @@ class StreamAssigner {
     std::stable_sort(order.begin(), order.end(),
                      [&](size_t a, size_t b) { return chains_[a].microseconds > chains_[b].microseconds; });
     const size_t main = order[0];  // the longest one
-    std::vector<size_t> own;
+    std::vector<size_t> forked;
     for (size_t c : order)
-      if (c != main && gain(chains_[c]) > fork_) own.push_back(c);
-    std::sort(own.begin(), own.end());  // chains in the order of their first steps
-    return place(own);
+      if (c != main && gain(chains_[c]) > fork_) forked.push_back(c);
+    std::sort(forked.begin(), forked.end());  // chains in the order of their first steps
+    return place(forked);
   }
 
  private:
@@ -76,9 +76,9 @@ class StreamAssigner {
   }
 
   /// Reuses a stream if the chain must follow all steps on it anyway.
-  int place(const std::vector<size_t>& own) {
+  int place(const std::vector<size_t>& forked) {
     std::vector<size_t> last(1, 0);  // by stream, starting with stream 1
-    for (size_t c : own) {
+    for (size_t c : forked) {
       const Chain& chain = chains_[c];
       size_t stream = 1;
       while (stream < last.size() && !data_.before(id(last[stream]), id(chain.steps.front()))) ++stream;

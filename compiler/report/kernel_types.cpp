@@ -20,9 +20,10 @@ void add_types(const Graph& graph, std::map<std::string, DType>& types) {
 
 }  // namespace
 
-std::map<std::string, DType> float_types_of(const Graph& graph) {
+std::map<std::string, DType> float_types_of(const Graph& graph, std::span<const Graph> more) {
   std::map<std::string, DType> types;
   add_types(graph, types);
+  for (const Graph& other : more) add_types(other, types);
   return types;
 }
 

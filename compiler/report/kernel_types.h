@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,9 @@
 
 namespace gcg {
 
-/// By node: the widest float type of its inputs and outputs, also within subgraphs. Nodes without floats are absent.
-std::map<std::string, DType> float_types_of(const Graph& graph);
+/// By node of any of the graphs: the widest float type of its inputs and outputs, also within subgraphs. Nodes without
+/// floats are absent.
+std::map<std::string, DType> float_types_of(const Graph& graph, std::span<const Graph> more);
 
 /// Adds the types of the source nodes to the notes of all kernels.
 void note_model_types(std::vector<Plan>& plans, const std::map<std::string, DType>& types);

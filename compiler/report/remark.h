@@ -9,11 +9,13 @@
 #include <variant>
 #include <vector>
 
+#include "compiler/plan/recomputation.h"
 #include "compiler/report/trained_parameters.h"
 #include "compiler/support/unmatched_request.h"
 
 namespace gcg {
 
+struct Plan;
 enum class DeviceClass : uint8_t;
 enum class LibraryOperation : uint8_t;
 
@@ -82,8 +84,11 @@ struct Remark {
   };
   std::optional<Plans> plans;  // the plans concerned; nullopt: all plans
   std::variant<UnusedOption, UnmatchedRequest, UnmatchedName, OmittedTraining, TrainedParameters, EqualExtents,
-               NarrowedWeights, RepeatedWork, HostWait, UnusedLibrary, SkippedLibrary>
+               NarrowedWeights, RepeatedWork, HostWait, UnusedLibrary, SkippedLibrary, Recomputation>
       fact;
 };
+
+/// All plans that are copies of this one.
+Remark::Plans plans_of(const Plan& plan);
 
 }  // namespace gcg

@@ -47,9 +47,9 @@ class WorkComparison {
   double work_apart() const {
     double sum = 0;
     for (ValueId v : computed_) {
-      FusionGroup own;
-      own.result = own.storage = v;
-      sum += work(apart_, own);
+      FusionGroup separate;
+      separate.result = separate.storage = v;
+      sum += work(apart_, separate);
     }
     return sum;
   }

@@ -13,6 +13,7 @@ struct TrainedParameters {
   int64_t frozen = 0;                  // parameters that the option `frozen` keeps as they are
   std::vector<std::string> unreached;  // parameters that the loss does not depend on
   int64_t statistics = 0;              // running statistics of BatchNormalization that training updates
+  std::string batch_statistics;        // a node that computes statistics of its batch; empty: there is none
   std::vector<std::string> dropouts;   // Dropout nodes that drop elements
 };
 

@@ -4,17 +4,24 @@
 
 namespace gcg {
 
-Accumulation::Accumulation(Graph& graph, int64_t steps)
-    : graph_(graph), w_(graph, graph, "accumulation"), share_(1.0 / static_cast<double>(steps)) {
+Accumulation::Accumulation(Graph& graph, int64_t steps) : graph_(graph), w_(graph, graph, "accumulation") {
+  share_ = w_.scalar(DType::f64, 1.0 / static_cast<double>(steps));
   const Formula now = new_state("accumulated", DType::i64, {}) + 1;
   is_last_ = compare("GreaterOrEqual", now, static_cast<double>(steps));
-  states_.back().out = choose(is_last_, 0, now).id;
+  count(now);
 }
+
+Accumulation::Accumulation(Graph& graph, ValueId share, ValueId last)
+    : graph_(graph), w_(graph, graph, "accumulation"), share_(w_.of(share)), is_last_(w_.of(last)) {
+  count(new_state("accumulated", DType::i64, {}) + 1);
+}
+
+void Accumulation::count(Formula now) { states_.back().out = choose(is_last_, 0, now).id; }
 
 void Accumulation::add(TrainedParameter& parameter) {
   const Value& value = graph_.value(parameter.value);
   const Formula before = new_state(concat(value.name, ".gradient"), value.dtype, *value.shape);
-  const Formula now = before + w_.of(parameter.gradient) * share_;
+  const Formula now = before + w_.of(parameter.gradient) * cast(share_, value.dtype);
   states_.back().out = choose(is_last_, 0, now).id;
   parameter.gradient = now.id;
 }

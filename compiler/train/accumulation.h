@@ -8,11 +8,14 @@
 
 namespace gcg {
 
-/// The optimizer runs in each `steps`-th step, with the mean of the gradients of these steps. Each parameter gets a
-/// state NAME.gradient for the sum so far, and a state `accumulated` counts the steps in it.
+/// The optimizer runs in the last step of each group of steps, with the mean of the gradients of these steps. Each
+/// parameter gets a state NAME.gradient for the sum so far, and a state `accumulated` counts the steps in it.
 class Accumulation {
  public:
+  /// Each `steps`-th step is the last one of its group.
   Accumulation(Graph& graph, int64_t steps);
+  /// The inputs of a step say what it is: `share` (f64), 1 / steps of the group; and `last` (bool).
+  Accumulation(Graph& graph, ValueId share, ValueId last);
 
   /// Replaces the parameter's gradient by the mean so far.
   void add(TrainedParameter& parameter);
@@ -20,14 +23,14 @@ class Accumulation {
   void finish(std::vector<TrainedParameter>& parameters, std::vector<OptimizerState>& states);
 
  private:
+  void count(Formula now);
   Formula new_state(const std::string& name, DType dtype, const Shape& shape);
   /// `next` in the last step, otherwise `before`.
   ValueId at_last(ValueId next, ValueId before);
 
   Graph& graph_;
   FormulaWriter w_;
-  double share_;
-  Formula is_last_;
+  Formula share_, is_last_;
   std::vector<OptimizerState> states_;
 };
 

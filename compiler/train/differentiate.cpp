@@ -63,12 +63,12 @@ class Differentiation {
     std::vector<ValueId> results;
     for (ValueId out : node.outputs) results.push_back(out.valid() ? gradient(out) : ValueId());
     if (std::none_of(results.begin(), results.end(), [](ValueId v) { return v.valid(); })) return;
-    std::vector<bool> wanted;
-    for (ValueId in : node.inputs) wanted.push_back(is_needed(in) && is_float(graph_.value(in).dtype));
-    if (std::none_of(wanted.begin(), wanted.end(), [](bool w) { return w; })) return;
+    std::vector<bool> required;
+    for (ValueId in : node.inputs) required.push_back(is_needed(in) && is_float(graph_.value(in).dtype));
+    if (std::none_of(required.begin(), required.end(), [](bool w) { return w; })) return;
     const GradientRule rule = gradient_rule_of(*node.op);
     if (rule == nullptr) refuse(id);
-    GradientContext context(graph_, outermost_, id, std::move(results), std::move(wanted));
+    GradientContext context(graph_, outermost_, id, std::move(results), std::move(required));
     rule(context);
     const std::vector<ValueId> inputs = graph_.node(id).inputs;
     for (size_t i = 0; i < inputs.size(); ++i)

@@ -90,7 +90,7 @@ Formula reshape(Formula x, Formula shape);
 Formula reshape_like(Formula x, Formula like);
 Formula expand_like(Formula x, Formula like);
 Formula zeros_like(Formula x);
-/// Zeros of this shape, an i64 vector.
+/// Zeros; `shape` is a vector of i64.
 Formula zeros(DType dtype, Formula shape);
 Formula transpose(Formula x, const std::vector<int64_t>& permutation);
 /// x with the last two axes swapped.

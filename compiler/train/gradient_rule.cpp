@@ -31,8 +31,9 @@ bool gives_whole_numbers(const OpDef& op) {
   if (op.results.count() == 0) return false;
   for (int i = 0; i < op.results.count(); ++i) {
     const Types types = op.results.of(i);
-    const Types own = types == Types::as_first ? op.types.of(0) : types;
-    if (own != Types::integers && own != Types::booleans && own != Types::i64) return false;
+    const Types operand_types = types == Types::as_first ? op.types.of(0) : types;
+    if (operand_types != Types::integers && operand_types != Types::booleans && operand_types != Types::i64)
+      return false;
   }
   return true;
 }
@@ -58,12 +59,12 @@ GradientRule gradient_rule_of(const OpDef& op) {
 }
 
 GradientContext::GradientContext(Graph& graph, Graph& outermost, NodeId node, std::vector<ValueId> results,
-                                 std::vector<bool> wanted)
+                                 std::vector<bool> required)
     : FormulaWriter(graph, outermost, graph.node(node).name + ".gradient"),
       node_(node),
       gradients_(std::move(results)),
-      wanted_(std::move(wanted)),
-      found_(wanted_.size()) {}
+      required_(std::move(required)),
+      found_(required_.size()) {}
 
 Formula GradientContext::y(size_t i) {
   Node& n = graph().node(node_);
@@ -88,7 +89,7 @@ void GradientContext::set(size_t i, Formula gradient) {
   found_.at(i) = fit(cast(gradient, x(i).dtype()), x(i)).id;
 }
 
-int64_t GradientContext::axis(int64_t otherwise) { return wrap_axis(whole("axis", otherwise), x().rank()); }
+int64_t GradientContext::axis(int64_t otherwise) { return wrap_axis(integer("axis", otherwise), x().rank()); }
 
 std::vector<int64_t> GradientContext::known(size_t i, const char* role) {
   const std::optional<std::vector<int64_t>> values = known_ints(x(i).value());

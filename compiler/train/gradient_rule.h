@@ -15,8 +15,9 @@ namespace gcg {
 class GradientContext : public FormulaWriter {
  public:
   /// `results`: the loss's gradient with respect to each result; an invalid id if the loss does not depend on it.
-  /// `wanted`: the operands whose gradients are needed.
-  GradientContext(Graph& graph, Graph& outermost, NodeId node, std::vector<ValueId> results, std::vector<bool> wanted);
+  /// `required`: the operands whose gradients are needed.
+  GradientContext(Graph& graph, Graph& outermost, NodeId node, std::vector<ValueId> results,
+                  std::vector<bool> required);
 
   const Node& node() { return graph().node(node_); }
   bool has_x(size_t i) { return i < node().inputs.size() && node().inputs[i].valid(); }
@@ -28,13 +29,13 @@ class GradientContext : public FormulaWriter {
   bool has_g(size_t i = 0) const { return i < gradients_.size() && gradients_[i].valid(); }
   /// The loss's gradient with respect to result i; zeros if the loss does not depend on it.
   Formula g(size_t i = 0);
-  bool wants(size_t i) const { return i < wanted_.size() && wanted_[i]; }
+  bool wants(size_t i) const { return i < required_.size() && required_[i]; }
   /// Sets the gradient with respect to operand i. It may have another float type, or the shape after broadcasting (see
   /// fit()).
   void set(size_t i, Formula gradient);
 
   double number(const char* attribute, double otherwise) { return node().float_attribute(attribute, otherwise); }
-  int64_t whole(const char* attribute, int64_t otherwise) { return node().int_attribute(attribute, otherwise); }
+  int64_t integer(const char* attribute, int64_t otherwise) { return node().int_attribute(attribute, otherwise); }
   /// Attribute "axis" in [0, rank of operand 0).
   int64_t axis(int64_t otherwise);
   /// The elements of an operand that must be known when compiling; `role` names it: "the axes".
@@ -48,7 +49,7 @@ class GradientContext : public FormulaWriter {
  private:
   NodeId node_;
   std::vector<ValueId> gradients_;
-  std::vector<bool> wanted_;
+  std::vector<bool> required_;
   std::vector<ValueId> found_;
 };
 

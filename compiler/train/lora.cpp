@@ -100,17 +100,17 @@ class AdapterMaker {
   /// The sum of the node's result and the adapter's becomes the new result, with the same name and readers.
   void add(NodeId id, Matrix m, const std::string& name) {
     const ValueId x = graph_.node(id).inputs[0], y = graph_.node(id).outputs[0];
-    const DType dtype = graph_.value(y).dtype, own = dtype == DType::f64 ? dtype : DType::f32;
+    const DType dtype = graph_.value(y).dtype, compute_type = dtype == DType::f64 ? dtype : DType::f32;
     NodeBuilder b(graph_, name + ".lora");
     const auto cast = [&](ValueId v, DType from, DType to) {
       return from == to ? v : b.node("Cast", {v}, {{"to", int64_t{dtype_to_onnx(to)}}});
     };
-    ValueId v = cast(x, dtype, own);
+    ValueId v = cast(x, dtype, compute_type);
     if (options_.dropout > 0) v = b.node(op_gart_TrainingDropout.def, {v, b.scalar(DType::f32, options_.dropout)});
-    v = b.node("MatMul", {v, parameter(name + ".lora_A", first_numbers(own, name, {m.rows, options_.rank}))});
-    v = b.node("MatMul", {v, parameter(name + ".lora_B", Tensor(own, {options_.rank, m.columns}))});
-    v = b.multiply(v, b.scalar(own, options_.alpha / static_cast<double>(options_.rank)));
-    v = cast(v, own, dtype);
+    v = b.node("MatMul", {v, parameter(name + ".lora_A", first_numbers(compute_type, name, {m.rows, options_.rank}))});
+    v = b.node("MatMul", {v, parameter(name + ".lora_B", Tensor(compute_type, {options_.rank, m.columns}))});
+    v = b.multiply(v, b.scalar(compute_type, options_.alpha / static_cast<double>(options_.rank)));
+    v = cast(v, compute_type, dtype);
     Value base;
     base.name = name + ".base";
     base.producer = id;

@@ -80,13 +80,13 @@ class LossWriter {
     if (known.valid() && argument.dtype)
       fail("--train: the model has a value '", argument.name, "' already, so it cannot be a new input");
     const Formula found = known.valid() ? w_.of(known) : new_input(argument, dtype, shape);
-    const Shape& own = found.shape();
-    bool fits = own.size() == shape.size();
+    const Shape& found_shape = found.shape();
+    bool fits = found_shape.size() == shape.size();
     for (size_t d = 0; fits && d < shape.size(); ++d)
-      fits = own[d] == shape[d] || !own[d].is_constant() || !shape[d].is_constant();
+      fits = found_shape[d] == shape[d] || !found_shape[d].is_constant() || !shape[d].is_constant();
     if (!fits)
-      fail("--train: '", argument.name, "' is ", type_text(found.dtype(), own), ", and the loss ", options_.function,
-           " of '", options_.arguments[0].name, "' needs extents ", str(shape),
+      fail("--train: '", argument.name, "' is ", type_text(found.dtype(), found_shape), ", and the loss ",
+           options_.function, " of '", options_.arguments[0].name, "' needs extents ", str(shape),
            options_.function == "cross_entropy" ? " (its option axis says where the classes are)" : "");
     return found.shape() == shape ? found : reshape(found, shape_of_target(shape));
   }

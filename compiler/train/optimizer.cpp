@@ -3,6 +3,7 @@
 #include <map>
 
 #include "compiler/support/error.h"
+#include "compiler/train/gradient_norm.h"
 
 namespace gcg {
 namespace {
@@ -17,12 +18,7 @@ class OptimizerStep {
 
   /// Scales all gradients by min(1, limit / (norm of all gradients + 1e-6)), as torch.nn.utils.clip_grad_norm_ does.
   void clip(double limit, const std::vector<TrainedParameter>& parameters) {
-    Formula squares;
-    for (const TrainedParameter& p : parameters) {
-      const Formula g = w_.of(p.gradient), own = cast(total(g * g), DType::f32);
-      squares = squares.valid() ? squares + own : own;
-    }
-    const Formula factor = limit / (unary("Sqrt", squares) + 1e-6);
+    const Formula factor = limit / (norm_of(square_sums(w_, parameters)) + 1e-6);
     scale_ = w_.make("Min", {factor, w_.scalar(DType::f32, 1)});
   }
 

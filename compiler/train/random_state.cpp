@@ -63,12 +63,18 @@ class Drawing {
 
 }  // namespace
 
+TensorRef first_random_state() { return std::make_shared<Tensor>(DType::i64, std::vector<int64_t>{2}); }
+
+ValueId next_random_state(Graph& graph, ValueId before) {
+  FormulaWriter w(graph, graph, "random");
+  return (w.of(before) + w.ints({0, 1})).id;
+}
+
 std::optional<RandomState> add_random_state(Graph& graph) {
   if (!draws(graph)) return std::nullopt;
-  FormulaWriter w(graph, graph, "random");
   const ValueId in = add_input(graph);
   Drawing(graph).read(graph, in, 0);
-  return RandomState{in, (w.of(in) + w.ints({0, 1})).id, std::make_shared<Tensor>(DType::i64, std::vector<int64_t>{2})};
+  return RandomState{in, next_random_state(graph, in), first_random_state()};
 }
 
 }  // namespace gcg

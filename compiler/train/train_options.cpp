@@ -218,6 +218,35 @@ LoraOptions lora_of(const Call& call) {
   return lora;
 }
 
+/// "on" or "off", or two other words: the first one means true.
+bool switch_of(const std::string& key, const std::string& value, const char* yes = "on", const char* no = "off") {
+  if (value != yes && value != no) fail("--train: ", key, " is '", value, "', expected ", yes, " or ", no);
+  return value == yes;
+}
+
+/// Sets an option of the step itself. Returns false if its name is not known.
+bool set_step_option(TrainOptions& options, const std::string& key, const std::string& value) {
+  if (key == "clip") {
+    options.clip = number_of(key, value);
+    if (options.clip <= 0) fail("--train: clip is ", value, ", expected a number above 0");
+  } else if (key == "states") {
+    options.states = switch_of(key, value, "program", "caller") ? StateOwner::program : StateOwner::caller;
+  } else if (key == "accumulate") {
+    options.accumulate = whole_number_of(key, value);
+    if (options.accumulate < 1) fail("--train: accumulate is ", value, ", expected a number of steps from 1");
+  } else if (key == "dropout") {
+    options.drops = switch_of(key, value);
+  } else if (key == "check") {
+    if (value != "finite") fail("--train: check is '", value, "', expected finite");
+    options.checks_finite = true;
+  } else if (key == "replicas") {
+    options.replicas = switch_of(key, value);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 TrainOptions parse_train_options(const std::string& text) {
@@ -228,6 +257,8 @@ TrainOptions parse_train_options(const std::string& text) {
     if (value.empty()) fail("--train: '", part, "' has no value");
     if (const Call call = call_of(part); key.empty() && call.name == "lora") {
       options.lora = lora_of(call);
+    } else if (key.empty() && (part == "sync" || part == "async")) {
+      options.updates = part == "sync" ? Updates::synchronous : Updates::asynchronous;
     } else if (key == "loss") {
       if (std::exchange(has_loss, true)) fail("--train has two losses");
       options.loss = loss_of(value);
@@ -236,25 +267,16 @@ TrainOptions parse_train_options(const std::string& text) {
       options.optimizer = optimizer_of(value);
     } else if (key == "frozen") {
       options.frozen.push_back(unquoted(value));
-    } else if (key == "clip") {
-      options.clip = number_of("clip", value);
-      if (options.clip <= 0) fail("--train: clip is ", value, ", expected a number above 0");
-    } else if (key == "states") {
-      if (value != "program" && value != "caller") fail("--train: states is '", value, "', expected program or caller");
-      options.states = value == "caller" ? StateOwner::caller : StateOwner::program;
-    } else if (key == "accumulate") {
-      options.accumulate = whole_number_of("accumulate", value);
-      if (options.accumulate < 1) fail("--train: accumulate is ", value, ", expected a number of steps from 1");
-    } else if (key == "dropout") {
-      if (value != "on" && value != "off") fail("--train: dropout is '", value, "', expected on or off");
-      options.drops = value == "on";
-    } else {
+    } else if (!set_step_option(options, key, value)) {
       fail("--train: '", part,
-           "' is not known; expected loss=, optimizer=, lora(..), frozen=, clip=, accumulate=, states= or dropout=");
+           "' is not known; expected loss=, optimizer=, lora(..), frozen=, clip=, accumulate=, states=, dropout=, ",
+           "check=, replicas=, sync or async");
     }
   }
   if (!has_loss) fail("--train ", text, ": loss= is missing, for example loss=cross_entropy(logits,labels)");
   if (!has_optimizer) fail("--train ", text, ": optimizer= is missing, for example optimizer=adamw(lr=0.001)");
+  if (options.replicas && options.states == StateOwner::caller)
+    fail("--train: replicas=on shares the states of a program, so it excludes states=caller");
   return options;
 }
 

@@ -50,6 +50,13 @@ enum class StateOwner : uint8_t {
   caller,   // they are inputs and outputs of the training entry
 };
 
+/// When replicas of a training step change the parameters.
+enum class Updates : uint8_t {
+  unsaid,        // the option is not given
+  synchronous,   // together: one update with the mean of their gradients
+  asynchronous,  // each replica on its own
+};
+
 struct TrainOptions {
   LossOptions loss;
   OptimizerOptions optimizer;
@@ -58,7 +65,10 @@ struct TrainOptions {
   double clip = 0;                  // limit of the norm of all gradients together; 0: none
   int64_t accumulate = 1;           // the optimizer runs once in this many steps, with their mean gradient
   StateOwner states = StateOwner::program;
-  bool drops = true;  // Dropout drops elements; dropout=off
+  bool drops = true;           // Dropout drops elements; dropout=off
+  bool checks_finite = false;  // a NaN or an infinity ends the step; check=finite
+  bool replicas = false;       // adds the entries `gradients` and `update`; replicas=on
+  Updates updates = Updates::unsaid;
 };
 
 /// Parses "loss=cross_entropy(logits,labels:i64[batch]),optimizer=adamw(lr=input),frozen=encoder.*,clip=1". A name with

@@ -15,10 +15,12 @@
 #include "compiler/train/accumulation.h"
 #include "compiler/train/capture_parameter.h"
 #include "compiler/train/differentiate.h"
+#include "compiler/train/finite_check.h"
 #include "compiler/train/lora.h"
 #include "compiler/train/loss.h"
 #include "compiler/train/optimizer.h"
 #include "compiler/train/random_state.h"
+#include "compiler/train/replica_entries.h"
 #include "compiler/train/training_mode.h"
 
 namespace gcg {
@@ -59,6 +61,7 @@ class EntriesMaker {
     entries.train = make_train();
     entries.evaluate = make_reader("evaluate", true);
     entries.infer = make_reader("infer", false);
+    entries.replicas = std::move(replicas_);
     entries.report = std::move(report_);
     return entries;
   }
@@ -74,7 +77,7 @@ class EntriesMaker {
 
   Graph make_train() {
     Graph graph = model_.clone();
-    graph.name = "train";
+    graph.name = kTrainEntry;
     const std::vector<ValueId> inputs = graph.inputs;
     keep_loss_argument(graph, options_.loss);
     eliminate_dead_code(graph);
@@ -83,6 +86,7 @@ class EntriesMaker {
     else
       stop_dropout(graph);
     train_batch_norms(graph);
+    if (const std::string* node = batch_statistics_of(graph)) report_.batch_statistics = *node;
     std::vector<ValueId> parameters = open_parameters(graph);
     expand_for_gradients(graph);
     const std::optional<RandomState> random = add_random_state(graph);
@@ -90,13 +94,16 @@ class EntriesMaker {
     graph.outputs.resize(1);
     const size_t before = graph.inputs.size();
     add_loss(graph, options_.loss);
-    std::vector<ValueId> own = inputs;
-    own.insert(own.end(), graph.inputs.begin() + static_cast<std::ptrdiff_t>(before), graph.inputs.end());
-    optimize(graph, parameters);
+    std::vector<ValueId> all_inputs = inputs;
+    all_inputs.insert(all_inputs.end(), graph.inputs.begin() + static_cast<std::ptrdiff_t>(before), graph.inputs.end());
+    std::vector<TrainedParameter> trained = find_gradients(graph, parameters);
+    if (options_.replicas) make_replicas(graph, all_inputs, trained, random);
+    optimize(graph, trained);
     if (random) changing_.push_back({graph.value(random->in).name, random->in, random->out, random->initial});
-    if (options_.optimizer.rate_is_input) own.push_back(rate_);
-    graph.inputs = std::move(own);
+    if (options_.optimizer.rate_is_input) all_inputs.push_back(rate_);
+    graph.inputs = std::move(all_inputs);
     for (const Changing& c : changing_) add_state(graph, c, c.out);
+    for (const Graph& replica : replicas_) check_names(graph, replica);
     return graph;
   }
 
@@ -160,7 +167,8 @@ class EntriesMaker {
     return {read.begin(), read.end()};
   }
 
-  void optimize(Graph& graph, const std::vector<ValueId>& parameters) {
+  /// The parameters that a gradient reaches. The others become constants again.
+  std::vector<TrainedParameter> find_gradients(Graph& graph, const std::vector<ValueId>& parameters) {
     const std::vector<ValueId> gradients = differentiate(graph, graph.outputs[0], parameters);
     std::vector<TrainedParameter> trained;
     for (size_t i = 0; i < parameters.size(); ++i) {
@@ -178,11 +186,58 @@ class EntriesMaker {
     if (trained.empty()) fail("--train: the loss depends on no parameter that is not frozen");
     report_.trained = static_cast<int64_t>(trained.size());
     report_.frozen = static_cast<int64_t>(frozen_.size());
+    return trained;
+  }
+
+  /// Makes the entries `gradients` and `update` from a step that has no optimizer yet. `own`: its inputs without
+  /// states.
+  void make_replicas(const Graph& step, std::vector<ValueId> own, const std::vector<TrainedParameter>& trained,
+                     const std::optional<RandomState>& random) {
+    if (!statistics_.empty())
+      fail("--train: replicas=on: node '", report_.batch_statistics, "' updates statistics of its batch ('",
+           statistics_[0].name, "'), which replicas do not exchange; freeze them, or leave out replicas");
+    Graph gradients = step.clone();
+    if (options_.checks_finite) check_finite(gradients, trained);
+    const ValueId replica = make_gradients(gradients, trained, random);
+    if (replica.valid()) own.push_back(replica);
+    gradients.inputs = std::move(own);
+    for (const TrainedParameter& p : trained) {
+      const Value& value = model_.value(p.value);
+      add_state(gradients, {value.name, p.value, {}, value.constant}, {});
+    }
+    if (random) add_state(gradients, {kRandomState, random->in, {}, random->initial}, {});
+    replicas_.push_back(std::move(gradients));
+
+    UpdateEntry update = make_update(step, trained, options_, random.has_value());
+    update.graph.inputs = update.inputs;
+    update.graph.outputs.clear();
+    for (size_t i = 0; i < trained.size(); ++i) {
+      const Value& value = model_.value(trained[i].value);
+      const TrainedParameter& p = update.trained[i];
+      add_state(update.graph, {value.name, p.value, p.updated, value.constant}, p.updated);
+    }
+    for (const OptimizerState& s : update.states) add_state(update.graph, {s.name, s.in, s.out, s.initial}, s.out);
+    if (update.random)
+      add_state(update.graph, {kRandomState, update.random->in, {}, update.random->initial}, update.random->out);
+    replicas_.push_back(std::move(update.graph));
+  }
+
+  /// Entries share states by name, so a state of the step that has another name in `update` would be lost.
+  static void check_names(const Graph& step, const Graph& replica) {
+    if (replica.name != kUpdateEntry) return;
+    for (const State& state : step.states)
+      if (std::none_of(replica.states.begin(), replica.states.end(),
+                       [&](const State& other) { return other.name == state.name; }))
+        fail("--train: replicas=on: the model has a value with the name of a state, which became '", state.name, "'");
+  }
+
+  void optimize(Graph& graph, std::vector<TrainedParameter>& trained) {
     std::optional<Accumulation> accumulation;
     if (options_.accumulate > 1) {
       accumulation.emplace(graph, options_.accumulate);
       for (TrainedParameter& p : trained) accumulation->add(p);
     }
+    if (options_.checks_finite) check_finite(graph, trained);
     const size_t before = graph.inputs.size();
     std::vector<OptimizerState> states = add_optimizer(graph, options_.optimizer, options_.clip, trained);
     if (options_.optimizer.rate_is_input) rate_ = graph.inputs[before];
@@ -238,10 +293,19 @@ class EntriesMaker {
   std::set<ValueId> candidates_, frozen_, running_;  // running_: statistics of BatchNormalization
   std::vector<Changing> statistics_, shared_, changing_;
   ValueId rate_;
+  std::vector<Graph> replicas_;
   TrainedParameters report_;
 };
 
 }  // namespace
+
+std::vector<Graph> TrainingEntries::take_others() {
+  std::vector<Graph> others;
+  others.push_back(std::move(train));
+  others.push_back(std::move(evaluate));
+  std::move(replicas.begin(), replicas.end(), std::back_inserter(others));
+  return others;
+}
 
 TrainingEntries make_training_entries(Graph model, const std::set<std::string>& parameters,
                                       const TrainOptions& options) {

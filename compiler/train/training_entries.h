@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "compiler/ir/graph.h"
 #include "compiler/report/trained_parameters.h"
@@ -10,11 +11,19 @@
 
 namespace gcg {
 
+inline constexpr const char* kTrainEntry = "train";
+
 struct TrainingEntries {
   Graph infer;     // the model, which reads the states
   Graph train;     // computes the loss and new states from the inputs of the model and of the loss
   Graph evaluate;  // computes the loss from the same inputs
+  /// With TrainOptions::replicas the two halves of `train`, for replicas. `gradients` reads the states and outputs the
+  /// loss and each parameter's gradient. `update` takes them, its place in a group of replicas, and changes the states.
+  std::vector<Graph> replicas;
   TrainedParameters report;
+
+  /// All entries after `infer`, in the file's order.
+  std::vector<Graph> take_others();
 };
 
 /// Makes the entries of a model. `parameters`: names of constants that may be trained; empty: all floats. Parameters

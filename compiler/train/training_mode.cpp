@@ -69,4 +69,14 @@ void use_running_statistics(Graph& graph, const std::set<ValueId>& statistics) {
   }
 }
 
+const std::string* batch_statistics_of(const Graph& graph) {
+  for (NodeId id : graph.order()) {
+    const Node& node = graph.node(id);
+    if (has_batch_statistics(*node.op)) return &node.name;
+    for (const auto& body : node.bodies)
+      if (const std::string* found = batch_statistics_of(*body)) return found;
+  }
+  return nullptr;
+}
+
 }  // namespace gcg

@@ -20,4 +20,8 @@ void stop_dropout(Graph& graph);
 /// `statistics`. Without them, the statistics of the batch are what the model defines (weight standardization).
 void use_running_statistics(Graph& graph, const std::set<ValueId>& statistics);
 
+/// The name of a node that computes statistics of its batch, in the graph or in a subgraph; null if there is none.
+/// Requires: operators are not expanded.
+const std::string* batch_statistics_of(const Graph& graph);
+
 }  // namespace gcg

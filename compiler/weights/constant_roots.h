@@ -7,8 +7,8 @@
 
 namespace gcg {
 
-bool same_bytes(const Tensor& a, const Tensor& b);
-size_t hash_of_bytes(const Tensor& tensor);
+/// Equal for constants that are the same_elements (compiler/ir/deferred.h). Deferred constants are not computed.
+size_t hash_of_elements(const Tensor& tensor);
 
 /// The tensor before any rearrangement of its elements or shape.
 TensorRef source_of_all(const TensorRef& tensor);

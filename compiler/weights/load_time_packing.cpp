@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "compiler/ir/deferred.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/node_builder.h"
@@ -42,15 +43,15 @@ bool consists_of(const Tensor& t, const std::set<const OpDef*>& steps) {
          (steps.count(t.rearrangement()->op) != 0 && consists_of(*t.rearrangement()->source, steps));
 }
 
-/// True if kernels can make `wanted` from `stored`, which has the same root. A rounded `stored` must have the type of
-/// `wanted`. The order of rounding and moving elements does not matter.
-bool can_make(const Tensor& wanted, const Tensor& stored) {
+/// True if kernels can make `derived` from `stored`, which has the same root. A rounded `stored` must have the type of
+/// `derived`. The order of rounding and moving elements does not matter.
+bool can_make(const Tensor& derived, const Tensor& stored) {
   static const std::set<const OpDef*> redone = {&op("Transpose"), &op("Cast")};
   static const std::set<const OpDef*> undone = {&op("Transpose"), &op("Cast"), &op("PackMatMul", "gart"),
                                                 &op("PackConv", "gart")};
   const bool quads = size_of(stored.dtype()) == 1;  // the relayout cannot unpack bytes in VNNI groups
-  return consists_of(wanted, redone) && consists_of(stored, quads ? redone : undone) &&
-         (!is_rounded(stored) || stored.dtype() == wanted.dtype());
+  return consists_of(derived, redone) && consists_of(stored, quads ? redone : undone) &&
+         (!is_rounded(stored) || stored.dtype() == derived.dtype());
 }
 
 /// The constants that the file holds: all constants that CPUs read, and one layout of every other root.
@@ -64,11 +65,11 @@ class StoredConstants {
     for (const TensorRef& t : constants_of(plans, true)) offer(t);
   }
 
-  /// The stored constant that equals `wanted` or from which it can be made; null if `wanted` is stored itself.
-  TensorRef source_for(const TensorRef& wanted) {
-    if (wanted->bytes() < kLeastBytes || read_by_cpu_.count(wanted.get()) != 0) return nullptr;
-    const TensorRef& source = sources_.at(roots_.of(wanted));
-    return can_make(*wanted, *source) ? source : nullptr;
+  /// The stored constant that equals `derived` or from which it can be made; null if `derived` is stored itself.
+  TensorRef source_for(const TensorRef& derived) {
+    if (derived->bytes() < kLeastBytes || read_by_cpu_.count(derived.get()) != 0) return nullptr;
+    const TensorRef& source = sources_.at(roots_.of(derived));
+    return can_make(*derived, *source) ? source : nullptr;
   }
 
  private:
@@ -92,12 +93,12 @@ class Rearranger {
  public:
   explicit Rearranger(Graph& graph) : b_(graph, "weights") {}
 
-  /// Makes the elements of `wanted` from the elements of `stored`; see can_make.
-  ValueId make(const TensorRef& wanted, const TensorRef& stored) {
-    const std::vector<int64_t>& shape = source_of_all(wanted)->shape();
+  /// Makes the elements of `derived` from the elements of `stored`; see can_make.
+  ValueId make(const TensorRef& derived, const TensorRef& stored) {
+    const std::vector<int64_t>& shape = source_of_all(derived)->shape();
     ValueId value = undo(stored);
     if (source_of_all(stored)->shape() != shape) value = b_.node("Reshape", {value, b_.ints(shape)});
-    return redo(*wanted, value, is_rounded(*stored));
+    return redo(*derived, value, is_rounded(*stored));
   }
 
  private:
@@ -113,9 +114,9 @@ class Rearranger {
     return value;
   }
 
-  ValueId redo(const Tensor& wanted, ValueId root, bool rounded) {
-    if (!wanted.rearrangement()) return root;
-    const Rearrangement& r = *wanted.rearrangement();
+  ValueId redo(const Tensor& derived, ValueId root, bool rounded) {
+    if (!derived.rearrangement()) return root;
+    const Rearrangement& r = *derived.rearrangement();
     const ValueId source = redo(*r.source, root, rounded);
     return rounded && r.op == &op("Cast") ? source : b_.node(r.op->name, {source}, r.attributes);
   }
@@ -209,20 +210,20 @@ std::set<const Tensor*> plan_load_time_packing(std::vector<Plan>& plans) {
   WeightsSection section;
   Region region;
   std::vector<std::pair<const Tensor*, const Tensor*>> same;
-  for (const TensorRef& wanted : constants_of(plans, true)) {
-    const TensorRef source = stored.source_for(wanted);
+  for (const TensorRef& derived : constants_of(plans, true)) {
+    const TensorRef source = stored.source_for(derived);
     if (!source) continue;
-    if (same_bytes(*wanted, *source)) {
-      same.emplace_back(wanted.get(), source.get());
+    if (same_elements(*derived, *source)) {
+      same.emplace_back(derived.get(), source.get());
       continue;
     }
-    const uint64_t place = section.place(wanted);
-    region.places.emplace(wanted.get(), place);
+    const uint64_t place = section.place(derived);
+    region.places.emplace(derived.get(), place);
     if (!region.tensors.empty() && place <= region.places.at(region.tensors.back().get()))
       continue;  // another plan already has this constant
-    region.tensors.push_back(wanted);
+    region.tensors.push_back(derived);
     sources.insert(source.get());
-    graph.outputs.push_back(rearranger.make(wanted, source));
+    graph.outputs.push_back(rearranger.make(derived, source));
   }
   if (graph.outputs.empty()) return {};
   for (const auto& [tensor, source] : same)

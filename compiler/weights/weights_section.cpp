@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "compiler/ir/deferred.h"
 #include "compiler/weights/constant_roots.h"
 
 namespace gcg {
@@ -15,11 +16,10 @@ constexpr uint64_t kAlignment = 64;
 uint64_t WeightsSection::place(const TensorRef& tensor, const std::string& name) {
   if (auto it = by_tensor_.find(tensor.get()); it != by_tensor_.end()) return it->second;
   const auto size = static_cast<size_t>(tensor->bytes());
-  const size_t hash = hash_of_bytes(*tensor);
+  const size_t hash = hash_of_elements(*tensor);
   for (auto [it, end] = by_hash_.equal_range(hash); it != end; ++it) {
     const Placed& known = placed_[it->second];
-    if (known.tensor->bytes() == tensor->bytes() && std::memcmp(known.tensor->data(), tensor->data(), size) == 0)
-      return by_tensor_[tensor.get()] = known.offset;
+    if (same_elements(*known.tensor, *tensor)) return by_tensor_[tensor.get()] = known.offset;
   }
   const uint64_t offset = gart::align_up(end_, kAlignment);
   end_ = offset + size;
@@ -30,7 +30,10 @@ uint64_t WeightsSection::place(const TensorRef& tensor, const std::string& name)
 
 std::vector<gart::WeightPiece> WeightsSection::pieces() const {
   std::vector<gart::WeightPiece> out;
-  for (const Placed& p : placed_) out.push_back({p.offset, {p.tensor->data(), static_cast<size_t>(p.tensor->bytes())}});
+  for (const Placed& p : placed_)
+    out.push_back({p.offset, static_cast<uint64_t>(p.tensor->bytes()), [tensor = p.tensor](std::span<uint8_t> to) {
+                     std::memcpy(to.data(), tensor->computed().data(), to.size());
+                   }});
   return out;
 }
 

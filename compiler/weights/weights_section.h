@@ -29,7 +29,7 @@ class WeightsSection {
   /// one in `sources`, if it is there. Otherwise it is the name of the form that was placed first.
   std::vector<StoredTwice> stored_twice(const std::vector<std::pair<TensorRef, std::string>>& sources = {}) const;
   uint64_t bytes() const { return end_; }
-  /// All pieces with their offsets, in order; the section keeps the bytes alive.
+  /// All pieces with their offsets, in order. A piece computes its elements when it is written.
   std::vector<gart::WeightPiece> pieces() const;
 
  private:

@@ -38,7 +38,6 @@ gart_status status_of(const Result<void>& result) { return result ? GART_OK : st
 Error null_argument(const char* name) { return error(ErrorCode::invalid_argument, "argument '", name, "' is null"); }
 
 using Texts = std::vector<std::string_view>;
-
 const Texts& views_of(const char* const* texts, size_t count, Texts& views) {
   views = Texts(count);
   for (size_t i = 0; i < count; ++i) views[i] = texts[i];
@@ -54,15 +53,12 @@ gart::LoadOptions options_of(const gart_load_options* options, Texts& entry_poin
   if (options->device != nullptr) out.device = options->device;
   if (options->target != nullptr) out.target = options->target;
   out.blocking = options->blocking != 0;
-  if (options->size >= offsetof(gart_load_options, custom_op_count) + sizeof(size_t)) {
+  if (options->size >= offsetof(gart_load_options, custom_op_count) + sizeof(size_t))
     out.custom_ops = {options->custom_ops, options->custom_op_count};
-  }
-  if (options->size >= offsetof(gart_load_options, replicas) + sizeof(int)) {
+  if (options->size >= offsetof(gart_load_options, replicas) + sizeof(int))
     out.parallel = {options->intra, options->inter, options->replicas};
-  }
-  if (options->size >= offsetof(gart_load_options, entry_point_count) + sizeof(size_t)) {
+  if (options->size >= offsetof(gart_load_options, entry_point_count) + sizeof(size_t))
     out.entry_points = views_of(options->entry_points, options->entry_point_count, entry_points);
-  }
   if (options->size >= offsetof(gart_load_options, no_spin) + sizeof(int)) out.spin = options->no_spin == 0;
   if (options->size >= offsetof(gart_load_options, refuse_runs) + sizeof(int)) {
     out.runs = options->runs;
@@ -101,9 +97,8 @@ gart_status hand_out(Result<T> result, Handle** handle) {
 }
 
 gart::TensorView view_of(const gart_tensor& tensor) {
-  if (tensor.rank > GART_MAX_RANK) {
+  if (tensor.rank > GART_MAX_RANK)
     fail(ErrorCode::invalid_argument, "the tensor has rank ", tensor.rank, ", the limit is ", GART_MAX_RANK);
-  }
   const gart::Shape shape(std::span<const int64_t>(tensor.dims, tensor.rank));
   return {tensor.data, static_cast<DType>(tensor.dtype), shape, tensor.device == nullptr ? "cpu" : tensor.device};
 }
@@ -240,9 +235,8 @@ const char* gart_device(const gart_program* program) {
 }
 
 gart_status gart_invocation_new(const gart_program* program, const char* entry, gart_invocation** invocation) {
-  if (program == nullptr || invocation == nullptr) {
+  if (program == nullptr || invocation == nullptr)
     return status_of(null_argument(program == nullptr ? "program" : "invocation"));
-  }
   return hand_out<gart_invocation>(program->program.new_invocation(entry_name(entry)), invocation);
 }
 
@@ -303,9 +297,8 @@ gart_status gart_get_output(const gart_invocation* invocation, size_t index, gar
   if (invocation == nullptr || tensor == nullptr)
     return status_of(null_argument(invocation == nullptr ? "invocation" : "tensor"));
   const gart::TensorView view = invocation->invocation.output(index);
-  if (view.dtype == DType::undefined) {
+  if (view.dtype == DType::undefined)
     return status_of(error(ErrorCode::invalid_argument, "there is no output ", index, ", or no run has succeeded yet"));
-  }
   return give(view, tensor);
 }
 
@@ -353,18 +346,16 @@ const gart_tensor_info* gart_state_info(const gart_program* program, size_t inde
 }
 
 gart_status gart_session_new(const gart_program* program, gart_session** session) {
-  if (program == nullptr || session == nullptr) {
+  if (program == nullptr || session == nullptr)
     return status_of(null_argument(program == nullptr ? "program" : "session"));
-  }
   return hand_out<gart_session>(program->program.new_session(), session);
 }
 
 void gart_session_free(gart_session* session) { delete session; }
 
 gart_status gart_session_invocation_new(const gart_session* session, const char* entry, gart_invocation** invocation) {
-  if (session == nullptr || invocation == nullptr) {
+  if (session == nullptr || invocation == nullptr)
     return status_of(null_argument(session == nullptr ? "session" : "invocation"));
-  }
   return hand_out<gart_invocation>(session->session.new_invocation(entry_name(entry)), invocation);
 }
 

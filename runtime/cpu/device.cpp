@@ -43,9 +43,9 @@ Device::Device(const std::string& cores_name, int threads, const Parallel& paral
     : gart::Device(cores_name, "cpu", host_memory(), host_memory()), parallel_(parallel) {
   if (cores_name != "cpu") cores_ = Cores::of_device(cores_name);
   const Cores cores = cores_ ? *cores_ : Cores::allowed();
-  const int replicas = std::max(1, parallel.replicas), wanted = std::max(parallel.intra, parallel.inter);
+  const int replicas = std::max(1, parallel.replicas), requested = std::max(parallel.intra, parallel.inter);
   threads_ = std::max(1, (threads == 0 ? within_quota(cores.count()) : threads) / replicas);
-  threads_ = parallel.intra > 0 && parallel.inter > 0 ? wanted : std::max(threads_, wanted);
+  threads_ = parallel.intra > 0 && parallel.inter > 0 ? requested : std::max(threads_, requested);
   if (threads_ > 1) pool_ = find_pool(cores_, cores, replicas, threads_, spin);
 }
 

@@ -29,13 +29,13 @@ void Program::bind_imports(const fb::Target& target) {
     const std::string_view name = target.imports()->Get(i)->string_view();
     imports_.push_back(import_address(name));
     if (imports_[i] != nullptr) continue;
-    const std::string_view wanted = name.substr(std::strlen(kCustomImport));
-    const gart_custom_op* op = custom_op(wanted, given_);
+    const std::string_view function_name = name.substr(std::strlen(kCustomImport));
+    const gart_custom_op* op = custom_op(function_name, app_op_);
     if (op == nullptr) {
-      fail(ErrorCode::unsupported, "the model needs a function for its operator '", wanted,
+      fail(ErrorCode::unsupported, "the model needs a function for its operator '", function_name,
            "', which LoadOptions.custom_ops does not give");
     }
-    custom_ops_[i] = {{nullptr, call_guarded, &custom_ops_[i].given}, *op};
+    custom_ops_[i] = {{nullptr, call_guarded, &custom_ops_[i].app_op}, *op};
     imports_[i] = &custom_ops_[i].call;
   }
 }

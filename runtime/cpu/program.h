@@ -18,7 +18,7 @@ class Program final : public DeviceProgram {
       : DeviceProgram(target),
         pool_(name, options.threads, options.parallel, options.spin),
         file_(file),
-        given_(options.custom_ops) {}
+        app_op_(options.custom_ops) {}
 
   gart::Device& device() override { return pool_; }
   void load(const ArtifactView& artifact, std::span<Entry> entries) override;
@@ -35,12 +35,12 @@ class Program final : public DeviceProgram {
   Device pool_;
   const int file_;
   Mapping code_;
-  std::span<const gart_custom_op> given_;
+  std::span<const gart_custom_op> app_op_;
   std::vector<const void*> imports_;
   /// A function of the application, as kernels call it: no exception may pass through their code.
   struct Guarded {
-    gart_custom_op call;   // catches
-    gart_custom_op given;  // may throw
+    gart_custom_op call;    // catches
+    gart_custom_op app_op;  // may throw
   };
   std::unique_ptr<Guarded[]> custom_ops_;  // one per import; imports of the application point to their entry
   const uint8_t* weights_ = nullptr;

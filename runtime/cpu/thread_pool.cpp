@@ -72,7 +72,7 @@ ThreadTeam* ThreadPool::enter() {
   ThreadTeam* team = nullptr;
   for (auto helper = helpers_.begin(); helper != helpers_.end() && left > 0; ++helper) {
     if (helper->team != nullptr) continue;
-    if (team == nullptr) team = &helper->own;
+    if (team == nullptr) team = &helper->own_team;
     helper->team = team;
     team->take(helper->call);
     helper->place = team->size() - 1;

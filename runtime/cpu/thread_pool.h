@@ -41,9 +41,9 @@ class ThreadPool {
   /// A pool thread. Between jobs it waits and spins, unless callers need its core. kLongSpin covers the gaps within a
   /// run and between consecutive runs.
   struct Helper {
-    Helper(int most, int64_t spin_us) : own(most, spin_us) {}
+    Helper(int most, int64_t spin_us) : own_team(most, spin_us) {}
     Signal call;
-    ThreadTeam own;  // used by the caller whose first helper this is
+    ThreadTeam own_team;  // used by the caller whose first helper this is
     // Null: this helper is free. The helper may wake late, when it has left its team; it reads `team` and `place`
     // without the mutex.
     std::atomic<ThreadTeam*> team{nullptr};

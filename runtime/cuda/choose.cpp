@@ -22,13 +22,13 @@ constexpr int64_t kNone = -1;
 /// The index of the best target; kNone with a reason if there is none.
 int64_t best_target(const fb::Manifest& manifest, const LoadOptions& options, const Driver& driver, int sm,
                     std::string& reason) {
-  const std::string& asked = options.target;
+  const std::string& requested = options.target;
   int64_t best = kNone;
   uint32_t best_fitness = 0;
   for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
     const fb::Target& target = *manifest.targets()->Get(i);
     const std::string_view name = view_of(target.name());
-    if (!asked.empty() && name != asked) continue;
+    if (!requested.empty() && name != requested) continue;
     const uint32_t fits = fitness(target, sm);
     if (fits <= best_fitness) continue;
     if (!has_plans(manifest, i, options)) {
@@ -45,7 +45,7 @@ int64_t best_target(const fb::Manifest& manifest, const LoadOptions& options, co
   }
   if (best == kNone && reason.empty()) {
     reason = text("the GPU is an sm_", sm, "; the model has code for ",
-                  asked.empty() ? target_list(manifest, TargetsOf::cuda) : asked);
+                  requested.empty() ? target_list(manifest, TargetsOf::cuda) : requested);
   }
   return best;
 }
@@ -71,10 +71,10 @@ DeviceChoice choose(const Driver& driver, const fb::Manifest& manifest, const Lo
   return {nullptr, reasons};
 }
 
-bool has_cuda_target(const fb::Manifest& manifest, const std::string& asked) {
+bool has_cuda_target(const fb::Manifest& manifest, const std::string& requested) {
   for (uint32_t i = 0; i < count_of(manifest.targets()); ++i) {
     const fb::Target& target = *manifest.targets()->Get(i);
-    if (target.kind() != fb::TargetKind::cpu && (asked.empty() || view_of(target.name()) == asked)) return true;
+    if (target.kind() != fb::TargetKind::cpu && (requested.empty() || view_of(target.name()) == requested)) return true;
   }
   return false;
 }
@@ -82,14 +82,14 @@ bool has_cuda_target(const fb::Manifest& manifest, const std::string& asked) {
 }  // namespace
 
 uint32_t fitness(const fb::Target& target, int sm) {
-  const int own = int(target.sm());
-  if (target.kind() == fb::TargetKind::cpu || own <= 0 || own > sm) return 0;
+  const int capability = int(target.sm());
+  if (target.kind() == fb::TargetKind::cpu || capability <= 0 || capability > sm) return 0;
   if (target.kind() == fb::TargetKind::cuda_ptx) return 1;
   const std::string_view name = view_of(target.name());
   const char suffix = name.empty() ? '\0' : name.back();
-  if (suffix == 'a') return own == sm ? uint32_t(own) * 4 + 3 : 0;
-  if (own / 10 != sm / 10 || (own != sm && (is_jetson(own) || is_jetson(sm)))) return 0;
-  return uint32_t(own) * 4 + (suffix == 'f' ? 2 : 1);
+  if (suffix == 'a') return capability == sm ? uint32_t(capability) * 4 + 3 : 0;
+  if (capability / 10 != sm / 10 || (capability != sm && (is_jetson(capability) || is_jetson(sm)))) return 0;
+  return uint32_t(capability) * 4 + (suffix == 'f' ? 2 : 1);
 }
 
 }  // namespace gart::cuda

@@ -113,15 +113,15 @@ void Lane::prepare(const Run& run) {
 /// Runs with host memory wait for the previous run, because they use its staging memory.
 void Lane::open(const Run& run, const Queue& queue) {
   current_.emplace(device_);
-  const CUstream stream = queue.own ? stream_.handle : static_cast<CUstream>(queue.stream);
+  const CUstream stream = queue.is_own ? stream_.handle : static_cast<CUstream>(queue.stream);
   if (running_) {
-    if (queue.own || !recorded_ || run.inputs.any_on_host() || run.outputs.any_on_host()) {
+    if (queue.is_own || !recorded_ || run.inputs.any_on_host() || run.outputs.any_on_host()) {
       settle();
     } else if (stream != running_on_) {
       GART_CUDA(device_, cuStreamWaitEvent, stream, done_.handle, 0u);
     }
   }
-  own_stream_ = queue.own;
+  own_stream_ = queue.is_own;
   next_stream_ = stream;
   const size_t alignment = graphs_of(run.bound).conditional() == nullptr ? kAlignment : 0;
   run.inputs.use_in_place(alignment);

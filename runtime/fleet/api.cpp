@@ -236,9 +236,9 @@ Result<void> Request::set_input(std::string_view name, const TensorView& tensor)
 Result<void> Request::fetch(std::span<const std::string_view> names) {
   return guarded([&] {
     require_idle(state_->run);
-    std::vector<uint32_t> wanted;
-    for (const std::string_view name : names) wanted.push_back(state_->fleet->assembly.find_value(name));
-    state_->run.set_route(state_->fleet->route(wanted.empty() ? state_->fleet->assembly.outputs : wanted));
+    std::vector<uint32_t> requested;
+    for (const std::string_view name : names) requested.push_back(state_->fleet->assembly.find_value(name));
+    state_->run.set_route(state_->fleet->route(requested.empty() ? state_->fleet->assembly.outputs : requested));
   });
 }
 
@@ -267,7 +267,7 @@ Result<void> Request::run() {
   return started ? wait() : started;
 }
 
-size_t Request::outputs() const { return state_->run.route().wanted.size(); }
+size_t Request::outputs() const { return state_->run.route().requested.size(); }
 size_t Request::calls() const { return state_->run.route().calls.size(); }
 
 std::vector<PartTime> Request::times() const {
@@ -287,14 +287,14 @@ std::vector<PartTime> Request::times() const {
 
 TensorView Request::output(size_t index) const {
   const RequestState& run = state_->run;
-  if (run.is_under_way() || !run.has_run() || index >= run.route().wanted.size()) return {};
-  return run.value(run.route().wanted[index]);
+  if (run.is_under_way() || !run.has_run() || index >= run.route().requested.size()) return {};
+  return run.value(run.route().requested[index]);
 }
 
 TensorView Request::output(std::string_view name) const {
-  const std::vector<uint32_t>& wanted = state_->run.route().wanted;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (state_->fleet->assembly.values[wanted[i]].info.name == name) return output(i);
+  const std::vector<uint32_t>& requested = state_->run.route().requested;
+  for (size_t i = 0; i < requested.size(); ++i)
+    if (state_->fleet->assembly.values[requested[i]].info.name == name) return output(i);
   return {};
 }
 

@@ -172,12 +172,12 @@ gart_status gart_fleet_set_input(gart_fleet_request* request, const char* name, 
 gart_status gart_fleet_fetch(gart_fleet_request* request, const char* const* names, size_t count) {
   return status_of([&] {
     require(request);
-    std::vector<std::string_view> wanted;
+    std::vector<std::string_view> requested;
     for (size_t i = 0; i < count; ++i) {
       require(names[i]);
-      wanted.emplace_back(names[i]);
+      requested.emplace_back(names[i]);
     }
-    check(request->request.fetch(wanted));
+    check(request->request.fetch(requested));
   });
 }
 

@@ -235,7 +235,7 @@ std::shared_ptr<const Placement> FleetState::place_by_load(std::span<const int64
   const auto placement = make_placement();
   for (uint32_t group = 0; group < places_.size(); ++group)
     placement->us.push_back(int64_t(times_[at(group, places_[group])]));
-  return chosen_[++made_ % chosen_.size()] = placement;
+  return chosen_[++placements_made_ % chosen_.size()] = placement;
 }
 
 /// The device's memory in use if the request also runs `group` there: the weights, the request's values there, and the
@@ -322,11 +322,11 @@ std::vector<uint32_t> FleetState::places() const {
   return chooses() ? places_ : placement_->device;
 }
 
-std::shared_ptr<const Route> FleetState::route(const std::vector<uint32_t>& wanted) {
+std::shared_ptr<const Route> FleetState::route(const std::vector<uint32_t>& requested) {
   const std::lock_guard lock(mutex_);
-  if (const auto found = routes_.find(wanted); found != routes_.end()) return found->second;
-  auto route = std::make_shared<const Route>(find_route(assembly, wanted));
-  if (routes_.size() < kMaxRoutes) routes_.emplace(wanted, route);
+  if (const auto found = routes_.find(requested); found != routes_.end()) return found->second;
+  auto route = std::make_shared<const Route>(find_route(assembly, requested));
+  if (routes_.size() < kMaxRoutes) routes_.emplace(requested, route);
   return route;
 }
 

@@ -38,7 +38,7 @@ struct FleetState {
   /// The placement of requests that begin now. Moves groups of lost devices; fails if a group has no device left.
   /// `sizes`: bytes of each value, used if each request chooses devices; empty: not known.
   std::shared_ptr<const Placement> placement(std::span<const int64_t> sizes = {});
-  std::shared_ptr<const Route> route(const std::vector<uint32_t>& wanted);
+  std::shared_ptr<const Route> route(const std::vector<uint32_t>& requested);
   DeviceInfo device(uint32_t index);
   /// The device of each group. If requests choose devices, the choice of the last request.
   std::vector<uint32_t> places() const;
@@ -96,7 +96,7 @@ struct FleetState {
   uint64_t requests_ = 0;                                   // number so far
   std::vector<double> times_;                               // groups x devices: microseconds, where known
   std::array<std::shared_ptr<const Placement>, 8> chosen_;  // the latest placements made with times_
-  size_t made_ = 0;                                         // number of placements made
+  size_t placements_made_ = 0;                              // number of placements made
   std::vector<double> free_at_, ends_;                      // per device: when its queue is empty; per group of the
                                                             // current request: its end
   // Per device: bytes of weights, and bytes of the current request's values.

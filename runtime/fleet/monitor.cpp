@@ -19,13 +19,13 @@ void Samples::add(const Times& times) {
 }
 
 Spread Samples::spread(const Ring& ring) const {
-  const auto kept = size_t(std::min(count(), kKept));
-  if (kept == 0) return {};
+  const auto sample_count = size_t(std::min(count(), kKept));
+  if (sample_count == 0) return {};
   std::vector<double> times;
-  times.reserve(kept);
-  for (size_t i = 0; i < kept; ++i) times.push_back(microseconds(ring[i]));
+  times.reserve(sample_count);
+  for (size_t i = 0; i < sample_count; ++i) times.push_back(microseconds(ring[i]));
   std::sort(times.begin(), times.end());
-  return {times[kept / 2], (times[kept * 3 / 4] - times[kept / 4]) / 2};
+  return {times[sample_count / 2], (times[sample_count * 3 / 4] - times[sample_count / 4]) / 2};
 }
 
 void Monitor::add(const std::vector<GroupSample>& groups, int64_t run_ns) {

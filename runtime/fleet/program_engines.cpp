@@ -41,7 +41,7 @@ std::unique_ptr<Engine> ProgramEngines::open(uint32_t device, std::span<const ui
 }
 
 std::unique_ptr<PartEngine> ProgramEngines::open_here(uint32_t device, std::span<const uint32_t> parts) const {
-  const Device& wanted = assembly_.devices[device];
+  const Device& required = assembly_.devices[device];
   gart::LoadOptions options;
   options.verify = false;  // read() has verified the file already
   options.threads = options_.threads;
@@ -49,17 +49,17 @@ std::unique_ptr<PartEngine> ProgramEngines::open_here(uint32_t device, std::span
   options.blocking = options_.blocking;
   options.custom_ops = custom_ops_;
   for (const DeviceHere& here : options_.devices)
-    if (here.name == wanted.name) options.device = here.device;
+    if (here.name == required.name) options.device = here.device;
   try {
-    if (options.device.empty()) options.device = any_host_ ? wanted.kind->here(wanted) : device_here(wanted);
-    if (has_target(wanted.target)) options.target = wanted.target;
+    if (options.device.empty()) options.device = any_host_ ? required.kind->here(required) : device_here(required);
+    if (has_target(required.target)) options.target = required.target;
     const DeviceKind* used = named_kind(options.device);
-    if (!wanted.kind->has_threads || (used != nullptr && !used->has_threads)) options.threads = 0;
+    if (!required.kind->has_threads || (used != nullptr && !used->has_threads)) options.threads = 0;
     auto engine = std::make_unique<ProgramEngine>(artifact_.file, assembly_.entries, options);
     engine->add(parts);
     return engine;
   } catch (const Failure& failure) {
-    fail(failure.error.code, "device '", wanted.name, "' of the file is not available: ", failure.error.message, " (",
+    fail(failure.error.code, "device '", required.name, "' of the file is not available: ", failure.error.message, " (",
          present_devices(), "); ", ways_without(*artifact_.manifest, assembly_, device));
   }
 }

@@ -33,7 +33,7 @@ struct QueuedRun {
                                                    // to compute
   std::vector<TensorView> inputs;
   std::string entry;
-  Invocation* own = nullptr;  // the caller's invocation; null: the worker uses its own
+  Invocation* fixed_invocation = nullptr;  // the caller's invocation; null: the worker uses its own
   RunQueue::Done done;
   Clock::time_point deadline = Clock::time_point::max();
   std::optional<ErrorCode> stop;  // why the run must end early
@@ -80,8 +80,8 @@ class RunMemory {
   /// Sets the job's inputs, and its invocation or request. Throws Failure.
   void prepare(QueuedRun& job) {
     outputs_.clear();
-    if (job.own != nullptr) {
-      job.invocation = job.own;
+    if (job.fixed_invocation != nullptr) {
+      job.invocation = job.fixed_invocation;
     } else if (const auto* program = std::get_if<Program>(&source_)) {
       set(*(job.invocation = &invocation(*program, job.entry)), job);
     } else {
@@ -90,7 +90,7 @@ class RunMemory {
   }
 
   RunOutputs outputs(const QueuedRun& job) {
-    if (job.own != nullptr) return {};
+    if (job.fixed_invocation != nullptr) return {};
     if (const auto* program = std::get_if<Program>(&source_)) {
       const std::span<const TensorInfo> infos = program->outputs(job.entry);
       for (size_t i = 0; i < infos.size(); ++i) outputs_.push_back({infos[i].name, job.invocation->output(i)});
@@ -131,7 +131,7 @@ class RunMemory {
 /// Each run must set all inputs of a program, because it would otherwise use inputs of the previous run.
 void check_inputs(const QueueSource& source, const QueuedRun& job) {
   const auto* program = std::get_if<Program>(&source);
-  if (program == nullptr || job.own != nullptr) return;
+  if (program == nullptr || job.fixed_invocation != nullptr) return;
   if (const TensorInfo* input = missing(program->inputs(job.entry), job))
     fail(ErrorCode::invalid_argument, "input '", input->name, "' is missing");
 }
@@ -235,7 +235,7 @@ void RunQueue::Core::work() {
 void RunQueue::Core::run(RunMemory& memory, std::list<QueuedRun>::iterator job) {
   QueuedRun prepared;  // its invocation or request becomes visible to other threads under the lock
   Result<RunOutputs> outputs = guarded([&] {
-    prepared.own = job->own;
+    prepared.fixed_invocation = job->fixed_invocation;
     prepared.entry = job->entry;
     prepared.fetch = job->fetch;
     prepared.names = std::move(job->names);
@@ -371,7 +371,7 @@ Result<uint64_t> RunQueue::submit(std::span<const NamedTensor> inputs, Done done
 Result<uint64_t> RunQueue::submit(Invocation& invocation, Done done, std::chrono::nanoseconds timeout) const {
   return guarded([&] {
     QueuedRun job;
-    job.own = &invocation;
+    job.fixed_invocation = &invocation;
     job.done = std::move(done);
     return state_->add(std::move(job), timeout);
   });

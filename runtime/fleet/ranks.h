@@ -24,9 +24,9 @@ class RemoteParts {
 namespace detail {
 
 /// A process's place in a job.
-class Ranks {
+class HostRanks {
  public:
-  virtual ~Ranks() = default;
+  virtual ~HostRanks() = default;
   /// Gives the model's devices to the ranks. `file`: the artifact, which must outlive the result. `path`: where other
   /// ranks look for it; if empty, this rank sends it. Throws Failure, for example if the job has too few ranks.
   virtual std::unique_ptr<RemoteParts> share(const Assembly& assembly, std::span<const uint8_t> file,

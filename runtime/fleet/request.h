@@ -54,7 +54,7 @@ class RequestState final : public Job {
   }
   /// Waits until another request may run. Fails before anything runs if inputs are missing or disagree.
   void start(std::shared_ptr<const Placement> placement);
-  /// For any thread: the current run, or the next one if there is none, fails before its next call.
+  /// Makes the current run, or the next one if there is none, fail before its next call. Any thread may call it.
   void cancel() { cancelled_ = true; }
   void forget_cancel() { cancelled_ = false; }
 
@@ -90,7 +90,7 @@ class RequestState final : public Job {
   struct alignas(64) Slot {
     TensorView view;     // the shape and, when it exists, the data in host memory; for an input: the caller's
     int64_t bytes = -1;  // size of an input-bound value
-    Block own;
+    Block buffer;
     std::vector<Copy> copies;  // copies in the memory of the maker and of other devices that read the value; may be
                                // empty
     bool set = false;

@@ -24,11 +24,11 @@ void RequestState::place_values() {
 
 /// Decides in which memories the outputs of a call are kept, if its device has memory of its own.
 void RequestState::place_outputs(uint32_t index) {
-  const std::vector<uint32_t>& wanted = route_->wanted;
+  const std::vector<uint32_t>& requested = route_->requested;
   for (const uint32_t value : assembly_.calls[index].outputs) {
     if (!assembly_.values[value].input_bound) continue;  // the size of this value is not known yet
     Slot& slot = values_[value];
-    bool on_host = std::find(wanted.begin(), wanted.end(), value) != wanted.end();
+    bool on_host = std::find(requested.begin(), requested.end(), value) != requested.end();
     std::vector<Space*> spaces = {lane_of(index).engine().space()};
     bool stays = false;
     for (const uint32_t reader : route_->readers[index]) {
@@ -82,7 +82,7 @@ OutputBuffer RequestState::room_for(uint32_t value, const Space* space) {
   const DType dtype = assembly_.values[value].info.dtype;
   if (slot.bytes < 0) return {};
   const bool stays = !slot.copies.empty();
-  Block& block = stays ? slot.copies.front().block : slot.own;
+  Block& block = stays ? slot.copies.front().block : slot.buffer;
   block.reserve(size_t(std::max<int64_t>(slot.bytes, 1)));
   return {block.data(), block.capacity(), dtype, stays ? space->name() : "cpu"};
 }
@@ -97,10 +97,10 @@ void RequestState::take(uint32_t value, const TensorView& result, const OutputBu
   if (stays && !slot.on_host) {
     slot.view.data = nullptr;
   } else if (stays || result.data != room.data) {
-    slot.own.reserve(std::max<size_t>(bytes, 1));
-    slot.view.data = slot.own.data();
-    if (stays && bytes > 0) slot.copies.front().space->copy_to_host(slot.own.data(), result.data, bytes);
-    if (!stays && bytes > 0) std::memcpy(slot.own.data(), result.data, bytes);
+    slot.buffer.reserve(std::max<size_t>(bytes, 1));
+    slot.view.data = slot.buffer.data();
+    if (stays && bytes > 0) slot.copies.front().space->copy_to_host(slot.buffer.data(), result.data, bytes);
+    if (!stays && bytes > 0) std::memcpy(slot.buffer.data(), result.data, bytes);
   }
   bind_value(value);
 }

@@ -4,14 +4,14 @@
 
 namespace gart::fleet {
 
-Route find_route(const Assembly& assembly, std::vector<uint32_t> wanted) {
+Route find_route(const Assembly& assembly, std::vector<uint32_t> requested) {
   Route route;
   std::vector<uint8_t> seen(assembly.values.size()), needed(assembly.calls.size());
   std::vector<uint32_t> queue;
   const auto want = [&](uint32_t value) {
     if (seen[value]++ == 0) queue.push_back(value);
   };
-  for (const uint32_t value : wanted) want(value);
+  for (const uint32_t value : requested) want(value);
   for (size_t i = 0; i < queue.size(); ++i) {
     const Value& value = assembly.values[queue[i]];
     if (value.maker == kNone) {
@@ -20,7 +20,7 @@ Route find_route(const Assembly& assembly, std::vector<uint32_t> wanted) {
       for (const uint32_t input : assembly.calls[value.maker].needs) want(input);
     }
   }
-  route.wanted = std::move(wanted);
+  route.requested = std::move(requested);
   route.waits.resize(assembly.calls.size());
   route.readers.resize(assembly.calls.size());
   route.calls_of_group.resize(assembly.groups.size());

@@ -1,9 +1,9 @@
 #include "runtime/fleet_hosts/rank_job.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "runtime/fleet/lane.h"
-#include "runtime/fleet_hosts/remote_model.h"
 
 namespace gart::fleet {
 namespace {
@@ -18,7 +18,7 @@ struct Pulse {
   int64_t heard = now_ns();
 
   void beat(RankLink& link, int rank, int64_t silence_ns) {
-    static const Writer kPing = std::move(Writer().put(Command::ping));
+    static const Writer kPing = Writer().put(Command::ping);
     if (link.is_lost(rank)) return;
     const Result<void> done = guarded([&] {
       if (!is_out) {
@@ -48,18 +48,9 @@ RankJob::RankJob(const gart_transport& transport, const HostOptions& given) : li
 
 RankJob::~RankJob() {
   for (int rank = 1; rank < link.size() && link.rank() == 0 && watcher_.joinable(); ++rank)
-    static_cast<void>(guarded([&] { link.post(rank, kCommandTag, std::move(Writer().put(Command::end))); }));
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  stopped_.notify_all();
+    static_cast<void>(guarded([&] { link.post(rank, kCommandTag, Writer().put(Command::end)); }));
+  stop_ = true;
   if (watcher_.joinable()) watcher_.join();
-}
-
-std::unique_ptr<RemoteParts> RankJob::share(const Assembly& assembly, std::span<const uint8_t> file,
-                                            const std::string& path, const LoadOptions& options) {
-  return std::make_unique<RemoteModel>(shared_from_this(), assembly, file, path, options);
 }
 
 /// Receives the name of each rank's machine.
@@ -79,9 +70,10 @@ void RankJob::greet() {
 
 void RankJob::watch() {
   std::vector<Pulse> pulses(size_t(link.size()));
-  std::unique_lock lock(mutex_);
-  while (!stopped_.wait_for(lock, std::chrono::milliseconds(host_options.silence_ms / 30 + 1), [&] { return stop_; }))
-    for (int rank = 1; rank < link.size(); ++rank) pulses[size_t(rank)].beat(link, rank, host_options.silence_ms * kNsPerMs);
+  const std::chrono::milliseconds pause(std::clamp(host_options.silence_ms / 30, 1, 20));
+  for (; !stop_; std::this_thread::sleep_for(pause))
+    for (int rank = 1; rank < link.size(); ++rank)
+      pulses[size_t(rank)].beat(link, rank, host_options.silence_ms * kNsPerMs);
 }
 
 }  // namespace gart::fleet

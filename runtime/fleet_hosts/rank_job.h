@@ -2,9 +2,7 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,10 +14,10 @@
 
 namespace gart::fleet {
 
-/// Ranks wait so long for each other at the start, because a launcher may start them one after the other.
+/// HostRanks wait so long for each other at the start, because a launcher may start them one after the other.
 inline constexpr int64_t kStartNs = 60'000'000'000;
 
-class RankJob final : public detail::Ranks, public std::enable_shared_from_this<RankJob> {
+class RankJob final : public detail::HostRanks, public std::enable_shared_from_this<RankJob> {
  public:
   /// Throws Failure.
   RankJob(const gart_transport& transport, const HostOptions& options);
@@ -40,9 +38,7 @@ class RankJob final : public detail::Ranks, public std::enable_shared_from_this<
  private:
   void greet();
   void watch();
-  std::mutex mutex_;
-  std::condition_variable stopped_;
-  bool stop_ = false;
+  std::atomic<bool> stop_{false};
   std::thread watcher_;
 };
 

@@ -5,10 +5,6 @@ namespace {
 
 constexpr uint32_t kStations = kFirstFreeTag - kFirstStationTag;
 
-size_t bytes_of(const TensorView& tensor) {
-  return size_t(std::max<int64_t>(tensor.shape.elements(), 0)) * size_of(tensor.dtype);
-}
-
 }  // namespace
 
 RemoteEngine::RemoteEngine(std::shared_ptr<RankJob> job, int rank, uint32_t model, uint32_t device)
@@ -23,7 +19,7 @@ RemoteEngine::RemoteEngine(std::shared_ptr<RankJob> job, int rank, uint32_t mode
 }
 
 RemoteEngine::~RemoteEngine() {
-  static_cast<void>(guarded([&] { link_.post(rank_, tag_, std::move(Writer().put(Command::close))); }));
+  static_cast<void>(guarded([&] { link_.post(rank_, tag_, Writer().put(Command::close)); }));
 }
 
 void RemoteEngine::add(std::span<const uint32_t> parts) {
@@ -42,7 +38,7 @@ void RemoteEngine::put_input(const TensorView& input) {
   command_.put(input.dtype).shape(input.shape);
   const std::span<const uint8_t> bytes(static_cast<const uint8_t*>(input.data), bytes_of(input));
   if (is_there(input.device)) {
-    command_.put(At::in_memory).put(uint64_t(reinterpret_cast<uintptr_t>(input.data)));
+    command_.put(At::in_memory).put(number(input.data));
   } else if (bytes.size() <= kInMessage) {
     command_.put(At::in_message).raw(bytes.data(), bytes.size());
   } else {
@@ -58,7 +54,7 @@ void RemoteEngine::put_output(size_t index, const OutputBuffer& output) {
   }
   command_.put(is_there(output.device) ? At::in_memory : At::on_the_way).put(output.dtype);
   if (is_there(output.device)) {
-    command_.put(uint64_t(reinterpret_cast<uintptr_t>(output.data)));
+    command_.put(number(output.data));
   } else {
     const int tag = link_.new_tag();
     outputs_[index] = link_.receive(rank_, tag, {static_cast<uint8_t*>(output.data), output.bytes});

@@ -38,7 +38,7 @@ class RemoteEngine final : public PartEngine {
   RemoteSpace& space_;
   const int rank_, tag_;  // tag of the station's commands
   std::string device_, target_;
-  // The current run:
+  // These belong to the current run:
   Writer command_;
   std::vector<OnTheWay> inputs_;
   std::vector<Transfer> outputs_;  // per output; complete if it does not come by itself

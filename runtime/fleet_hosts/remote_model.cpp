@@ -109,4 +109,9 @@ std::unique_ptr<PartEngine> RemoteModel::open(uint32_t device, std::span<const u
   }
 }
 
+std::unique_ptr<RemoteParts> RankJob::share(const Assembly& assembly, std::span<const uint8_t> file,
+                                            const std::string& path, const LoadOptions& options) {
+  return std::make_unique<RemoteModel>(shared_from_this(), assembly, file, path, options);
+}
+
 }  // namespace gart::fleet

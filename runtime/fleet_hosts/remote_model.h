@@ -17,7 +17,7 @@ namespace gart::fleet {
 
 class RemoteModel final : public RemoteParts {
  public:
-  /// See detail::Ranks::share().
+  /// See detail::HostRanks::share().
   RemoteModel(std::shared_ptr<RankJob> job, const Assembly& assembly, std::span<const uint8_t> file,
               const std::string& path, const LoadOptions& options);
   ~RemoteModel() override;

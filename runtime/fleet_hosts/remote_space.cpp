@@ -3,8 +3,6 @@
 namespace gart::fleet {
 namespace {
 
-uint64_t number(const void* address) { return reinterpret_cast<uintptr_t>(address); }
-
 Writer transfer(Command command, const void* address, size_t bytes, int rank, int tag) {
   Writer out;
   out.put(command).put(number(address)).put(uint64_t{bytes}).put(int32_t{rank}).put(int32_t{tag});
@@ -50,9 +48,9 @@ void* RemoteSpace::allocate(size_t& bytes) {
   const std::vector<uint8_t> answer = link_.ask(rank_, kCommandTag, std::move(command));
   Reader reader(answer);
   check_answer(reader);
-  const auto address = reader.get<uint64_t>();
+  void* const data = address(reader.get<uint64_t>());
   bytes = reader.get<uint64_t>();
-  return reinterpret_cast<void*>(address);
+  return data;
 }
 
 void RemoteSpace::release(void* data, size_t bytes) noexcept {

@@ -3,15 +3,6 @@
 #include <algorithm>
 
 namespace gart::fleet {
-namespace {
-
-size_t bytes_of(const TensorView& tensor) {
-  return size_t(std::max<int64_t>(tensor.shape.elements(), 0)) * size_of(tensor.dtype);
-}
-
-void* address(uint64_t number) { return reinterpret_cast<void*>(number); }
-
-}  // namespace
 
 Station::Station(RankLink& link, std::shared_ptr<ServedModel> model, int tag, uint32_t device)
     : link_(link), model_(std::move(model)), tag_(tag), device_(device), thread_(&Station::loop, this) {}

@@ -68,7 +68,7 @@ class Station {
   const int tag_;
   const uint32_t device_;
   std::unique_ptr<PartEngine> engine_;
-  // The current run:
+  // These belong to the current run:
   std::vector<TensorView> inputs_, results_;
   std::vector<OutputBuffer> buffers_;
   std::vector<Output> outputs_;

@@ -2,6 +2,8 @@
 // order.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -50,6 +52,10 @@ enum class At : uint8_t {
   in_memory,    // the address in the rank's memory follows; for an output, then the capacity
   not_decided,  // output: its size is not known yet; it must be sent with the tag that follows
 };
+
+/// An address in a rank's memory, as the number that travels.
+inline uint64_t number(const void* address) { return std::bit_cast<uintptr_t>(address); }
+inline void* address(uint64_t number) { return std::bit_cast<void*>(uintptr_t(number)); }
 
 /// Inputs of at most so many bytes travel in the command.
 inline constexpr size_t kInMessage = 4096;
@@ -109,6 +115,11 @@ class Reader {
  private:
   std::span<const uint8_t> bytes_;
 };
+
+/// The size of a tensor's data. 0 if its shape is impossible.
+inline size_t bytes_of(const TensorView& tensor) {
+  return size_t(std::max<int64_t>(tensor.shape.elements(), 0)) * size_of(tensor.dtype);
+}
 
 /// An answer begins with 0, or with an error's code and message. Throws the error.
 inline void check_answer(Reader& answer) {

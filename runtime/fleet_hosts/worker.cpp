@@ -159,22 +159,22 @@ void Worker::allocate(Reader& command) {
   const Result<void> done = guarded([&] {
     Block block;
     block.reserve(bytes);
-    const auto address = uint64_t(reinterpret_cast<uintptr_t>(block.data()));
-    good.put(address).put(uint64_t{block.capacity()});
-    memory_.emplace(address, std::move(block));
+    const uint64_t key = number(block.data());
+    good.put(key).put(uint64_t{block.capacity()});
+    memory_.emplace(key, std::move(block));
   });
   answer(command.get<int32_t>(), done ? good : answer_of(done.error()));
 }
 
 void Worker::send(Reader& command) {
-  const auto* const from = reinterpret_cast<const uint8_t*>(command.get<uint64_t>());
+  const auto* const from = static_cast<const uint8_t*>(address(command.get<uint64_t>()));
   const size_t bytes = command.get<uint64_t>();
   const int rank = command.get<int32_t>();
   sending_.push_back({nullptr, link_.send(rank, command.get<int32_t>(), {from, bytes})});
 }
 
 void Worker::receive(Reader& command) {
-  auto* const to = reinterpret_cast<uint8_t*>(command.get<uint64_t>());
+  auto* const to = static_cast<uint8_t*>(address(command.get<uint64_t>()));
   const size_t bytes = command.get<uint64_t>();
   const int rank = command.get<int32_t>();
   Transfer transfer = link_.receive(rank, command.get<int32_t>(), {to, bytes});

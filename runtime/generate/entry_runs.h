@@ -25,7 +25,7 @@ class EntryRuns {
   int64_t rows() const { return rows_; }
   /// The logits of one of these tokens, valid until the next call.
   std::span<const float> logits(int64_t row);
-  /// For any thread: ends the current run.
+  /// Ends the current run. Any thread may call it.
   void cancel() { invocation_.cancel(); }
   /// Drops a cancel() that came after the last run.
   void drop_cancel() { static_cast<void>(invocation_.wait()); }

@@ -125,16 +125,16 @@ void Feed::lay_out(int64_t past, int64_t tokens) {
   int64_t elements = 1;
   for (size_t d = 0; d < fixed_.size(); ++d) {
     const bool is_last = spans_all && d + 1 == fixed_.size();
-    const int64_t wanted = is_last ? past + tokens : int64_t(d) == axis ? tokens : 1;
+    const int64_t expected = is_last ? past + tokens : int64_t(d) == axis ? tokens : 1;
     // Several rows hold the same positions.
     const bool repeats = kind_ == FeedKind::positions && fixed_.size() == 3 && d == 0;
-    const int64_t extent = fixed_[d] < 0 ? wanted : fixed_[d];
-    if (is_last && extent < wanted) {
-      fail(ErrorCode::run_failed, "input '", name_, "' has room for ", extent, " tokens; ", wanted, " are too many");
+    const int64_t extent = fixed_[d] < 0 ? expected : fixed_[d];
+    if (is_last && extent < expected) {
+      fail(ErrorCode::run_failed, "input '", name_, "' has room for ", extent, " tokens; ", expected, " are too many");
     }
-    if (!is_last && !repeats && extent != wanted) {
+    if (!is_last && !repeats && extent != expected) {
       fail(ErrorCode::unsupported, "input '", name_, "' has the fixed extent ", extent, " along axis ", d, ", but ",
-           wanted, " is needed");
+           expected, " is needed");
     }
     shape_.push_back(extent);
     elements *= extent;

@@ -46,15 +46,15 @@ namespace {
 
 bool is_number(std::string_view dim) { return !dim.empty() && std::isdigit(static_cast<unsigned char>(dim[0])) != 0; }
 
-/// The name of the wanted entry point. If `wanted` is empty: `usual`, or "" (the first entry point) if `usual` does not
-/// exist.
-std::string entry_of(const Program& program, const std::string& wanted, std::string_view usual) {
+/// The name of the wanted entry point. If `requested` is empty: `usual`, or "" (the first entry point) if `usual` does
+/// not exist.
+std::string entry_of(const Program& program, const std::string& requested, std::string_view usual) {
   const std::vector<std::string> all = program.entry_points();
-  if (wanted.empty()) return std::ranges::count(all, usual) != 0 ? std::string(usual) : std::string();
-  if (std::ranges::count(all, wanted) == 0) {
-    fail(ErrorCode::invalid_argument, "the model has no entry point '", wanted, "'");
+  if (requested.empty()) return std::ranges::count(all, usual) != 0 ? std::string(usual) : std::string();
+  if (std::ranges::count(all, requested) == 0) {
+    fail(ErrorCode::invalid_argument, "the model has no entry point '", requested, "'");
   }
-  return wanted;
+  return requested;
 }
 
 /// Finds a state with an extent that counts tokens: a symbolic extent other than the batch.

@@ -153,18 +153,18 @@ void Sampler::keep_top_p() {
   double all = 0;
   std::sort(candidates_.begin(), candidates_.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   for (const Candidate& c : candidates_) all += c.weight;
-  const double wanted = double(options_.top_p) * all;
+  const double threshold = double(options_.top_p) * all;
   double sum = 0;
-  size_t kept = 0;
-  for (size_t sorted = 0; kept < candidates_.size() && sum < wanted; ++kept) {
-    if (kept == sorted) {  // few tokens are likely, so only the most likely ones are sorted
+  size_t chosen_count = 0;
+  for (size_t sorted = 0; chosen_count < candidates_.size() && sum < threshold; ++chosen_count) {
+    if (chosen_count == sorted) {  // few tokens are likely, so only the most likely ones are sorted
       sorted = std::min(candidates_.size(), std::max<size_t>(64, 4 * sorted));
-      std::partial_sort(candidates_.begin() + std::ptrdiff_t(kept), candidates_.begin() + std::ptrdiff_t(sorted),
-                        candidates_.end(), kMoreLikely);
+      std::partial_sort(candidates_.begin() + std::ptrdiff_t(chosen_count),
+                        candidates_.begin() + std::ptrdiff_t(sorted), candidates_.end(), kMoreLikely);
     }
-    sum += candidates_[kept].weight;
+    sum += candidates_[chosen_count].weight;
   }
-  candidates_.resize(kept);
+  candidates_.resize(chosen_count);
 }
 
 void Sampler::keep_min_p() {
@@ -177,11 +177,11 @@ void Sampler::keep_min_p() {
 int64_t Sampler::draw(uint64_t position) const {
   double all = 0;
   for (const Candidate& c : candidates_) all += c.weight;
-  const double wanted = random_at(options_.seed, position) * all;
+  const double threshold = random_at(options_.seed, position) * all;
   double sum = 0;
   for (const Candidate& c : candidates_) {
     sum += c.weight;
-    if (sum > wanted) return c.id;
+    if (sum > threshold) return c.id;
   }
   return candidates_.back().id;
 }

@@ -19,6 +19,7 @@ TEST(RemarkText, EachFactHasItsSentence) {
       {{}, gcg::UnusedOption::libraries},
       {{}, gcg::UnmatchedRequest{"--assign", "b=cpu", "passes removed all work of 'b'"}},
       {{}, gcg::OmittedTraining{1}},
+      {cpu, gcg::Recomputation{"train", 5000, 3000, 40, 3, 200, 25}},
       {cpu, gcg::NarrowedWeights{}},
       {cpu, gcg::NarrowedWeights{"f16", 102'100'000, 51'050'000, 400'000}},
       {cpu, gcg::RepeatedWork{{"a", "b", "c", "d", "e", "f"}, 7.6}},
@@ -34,6 +35,9 @@ TEST(RemarkText, EachFactHasItsSentence) {
           "--libraries has no effect: no GPU is among the targets",
           "--assign 'b=cpu' has no effect: passes removed all work of 'b'",
           "the model's training_info (1 entry) is left out: only its graph is compiled",
+          "CPUs [any shape]: 'train' computes values again to stay within the memory limit: it repeats 3 of 40 steps, "
+          "the "
+          "arena shrinks from 5000 to 3000 bytes, and a run takes 12.5% longer (predicted)",
           "CPUs [any shape]: --precision has no effect: no weights of contractions keep their accuracy in 16 bits",
           "CPUs [any shape]: weights of 102.1 MB are stored as f16 in 51.0 MB and widened where they are multiplied; "
           "values and sums are f32, as are 0.4 MB of other constants",

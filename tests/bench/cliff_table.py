@@ -212,8 +212,34 @@ def pointwise(t):
     t.add("dequantise", "DequantizeLinear", {"x": t.ints(0, 255, 64, 3136, dtype=np.uint8)}, {"s": np.float32(0.03), "z": np.uint8(128)})
 
 
+def doubles(t):
+    def f64(*shape):
+        return t.random.standard_normal(shape)
+    for op in ("Tanh", "Sigmoid", "Exp", "Log", "Sin", "Cos"):
+        x = f64(64, 1000)
+        t.add("f64 64x1000", op, {"x": np.abs(x) + 0.1 if op == "Log" else x}, out=TensorProto.DOUBLE)
+    for op in ("Softmax", "LogSoftmax"):
+        t.add("f64 (64, 1000)", op, {"x": f64(64, 1000)}, out=TensorProto.DOUBLE)
+    for m, k, n in ((128, 768, 768), (1, 768, 3072), (8, 512, 512), (33, 65, 129), (500, 500, 64)):
+        t.add(f"f64 {m}x{k}x{n}", "MatMul", {"a": f64(m, k)}, {"b": f64(k, n)}, out=TensorProto.DOUBLE)
+        t.add(f"f64 {m}x{k}x{n}, both inputs", "MatMul", {"a": f64(m, k), "b": f64(k, n)}, out=TensorProto.DOUBLE, is_open=False)
+    t.add("f64 12 heads 128x64x128", "MatMul", {"a": f64(1, 12, 128, 64), "b": f64(1, 12, 64, 128)}, out=TensorProto.DOUBLE)
+    t.add("f64 transB 64x512x1000", "Gemm", {"a": f64(64, 512)}, {"b": f64(1000, 512), "c": f64(1000)}, out=TensorProto.DOUBLE, transB=1)
+
+
+def short_rows(t):
+    for label, shape, times in (("rows of 7", (640, 7), (1, 20)), ("rows of 6, three axes", (34, 8, 34, 6), (2, 1, 3, 2)), ("rows of 32, four axes", (5, 70, 6, 32), (3, 3, 2, 2))):
+        t.add(label, "Tile", {"x": t.f32(*shape)}, {"s": np.array(times, np.int64)})
+    t.add("4", "SpaceToDepth", {"x": t.f32(1, 16, 56, 56)}, blocksize=4)
+    t.add("three of channels", "Concat", {"a": t.f32(1, 64, 28, 28), "b": t.f32(1, 32, 28, 28), "c": t.f32(1, 16, 28, 28)}, axis=1)
+    t.add("rows of 1 and 2", "Concat", {"a": t.f32(32, 22, 36, 1), "b": t.f32(32, 22, 36, 2), "c": t.f32(32, 22, 36, 1)}, axis=3)
+    t.add("to rows of 2", "Transpose", {"x": t.f32(348, 2, 68)}, perm=[0, 2, 1])
+    for op in ("Div", "Mod"):
+        t.add("i32", op, {"a": t.ints(-1000, 1000, 512, 512, dtype=np.int32), "b": t.ints(1, 100, 512, 512, dtype=np.int32)}, out=TensorProto.INT32)
+
+
 def rows():
     t = Table()
-    for family in (convolutions, products, norms, reductions, pools, movement, pointwise):
+    for family in (convolutions, products, norms, reductions, pools, movement, pointwise, doubles, short_rows):
         family(t)
     return t.rows

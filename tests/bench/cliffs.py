@@ -2,14 +2,15 @@
 """Finds cliffs: tests every distinct node of real graphs, and of a table, as a one-node model against onnxruntime.
 
   cliffs.py [--zoo NAME,..] [--forms f32,f16,qdq,qoperator,dynamic] [--no-table] [--only PATTERN] [--skip PATTERN] [--sample N]
-            [--budget S] [--made FOLDER] [--json F] [--results F] [--extents leading,open,late]
+            [--budget S] [--made FOLDER] [--json F] [--results F] [--extents leading,open,late] [--random N --seed S]
 
 The whole zoo takes hours. With --json an interrupted run (by --budget or otherwise) continues; --made keeps the models.
 
 Each row's model is compiled with its dims open and with its dims fixed. Both run in turns with onnxruntime in one
 process, on 1 thread: once if ours is twice as fast, more often if it seems slower. The ratio is onnxruntime's time over
 ours; the worse of the two ratios counts. --extents: rows of the table have their leading extent open ("table/"), every
-extent open ("open/"), or run-bound extents ("late/").
+extent open ("open/"), or run-bound extents ("late/"). --random replaces the table by rows of random operators and
+shapes; each row has one of these forms.
 These fail: a wrong result, a refusal, a diagnostic that a kernel does more work than its nodes, and a row over 20 us
 under 0.8x. The end of the output lists the rows under 1x, worst first, with the time that they cost, their share of all
 rows, and ratios by operator.
@@ -34,6 +35,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "models"), os.path.join(ROOT, "tools", "python")]
 
+import cliff_random
 import cliff_table
 from apart import run_apart
 from model_check import TOLERANCE, relative_error, tool
@@ -56,7 +58,7 @@ def float16(model):
     return converter.convert_float_to_float16(halves, disable_shape_infer=True)
 
 
-def quantised(form, model, feeds):
+def quantised(variant, model, feeds):
     from onnxruntime import quantization as q
 
     class Calibration(q.CalibrationDataReader):
@@ -69,23 +71,23 @@ def quantised(form, model, feeds):
     with tempfile.TemporaryDirectory() as folder:
         source, target = os.path.join(folder, "a.onnx"), os.path.join(folder, "b.onnx")
         onnx.save(model, source)
-        if form == "dynamic":
+        if variant == "dynamic":
             q.quantize_dynamic(source, target, weight_type=q.QuantType.QInt8)
         else:
-            q.quantize_static(source, target, Calibration(), quant_format=q.QuantFormat.QDQ if form == "qdq" else q.QuantFormat.QOperator,
+            q.quantize_static(source, target, Calibration(), quant_format=q.QuantFormat.QDQ if variant == "qdq" else q.QuantFormat.QOperator,
                               per_channel=True, weight_type=q.QuantType.QInt8)
         return onnx.load(target)
 
 
-def in_form(form, model, feeds):
+def in_form(variant, model, feeds):
     """The model in the form that an exporter would have written, with its inputs. `feeds`: two sets of different sizes.
     """
-    if form == "f32":
+    if variant == "f32":
         return model, *feeds
-    if form == "f16":
+    if variant == "f16":
         halves = ({k: v.astype(np.float16) if v.dtype == np.float32 else v for k, v in f.items()} for f in feeds)
         return float16(model), *halves
-    return quantised(form, model, feeds[0]), *feeds
+    return quantised(variant, model, feeds[0]), *feeds
 
 
 def zoo_rows(patterns, forms, folder, keep):
@@ -107,20 +109,28 @@ def zoo_rows(patterns, forms, folder, keep):
         original = onnx.load(path)
         feeds = zoo.make_inputs(entry, 0), zoo.make_inputs(entry, 1)
         sizes = {s: (entry["sizes"][0][s], entry["sizes"][1][s]) for s in entry["sizes"][0]}
-        for form in forms:
+        for variant in forms:
             try:
-                yield from rows_of_model(f"{form} {name}", *in_form(form, original, feeds), sizes, seen)
+                yield from rows_of_model(f"{variant} {name}", *in_form(variant, original, feeds), sizes, seen)
             except Exception as e:  # the converter fails for this model, or onnxruntime refuses its result
-                print(f"-- {form} {name}: left out, {type(e).__name__}: {str(e).splitlines()[0][:120]}", flush=True)
+                print(f"-- {variant} {name}: left out, {type(e).__name__}: {str(e).splitlines()[0][:120]}", flush=True)
         if not keep:
             os.remove(path)
 
 
+FORMS = {"leading": lambda row: row, "open": all_open, "late": found_late}
+
+
 def table_rows(extents):
     """The table's rows in each of these forms."""
-    forms = {"leading": lambda row: row, "open": all_open, "late": found_late}
     for name in extents:
-        yield from map(forms[name], cliff_table.rows())
+        yield from map(FORMS[name], cliff_table.rows())
+
+
+def random_rows(extents, seed, count):
+    """Random rows, each in one of these forms in turn."""
+    for number, row in enumerate(cliff_random.rows(seed, count)):
+        yield FORMS[extents[number % len(extents)]](row)
 
 
 # ---------------------------------------------------------------- one row
@@ -178,20 +188,20 @@ def measure(row, folder):
     """{"ort_us", "open_us", "fixed_us", "error", "remarks"}, or {"failed": words}."""
     import gart
     forms, calls, remarks = [], [], []
-    for form in ("open", "fixed"):
-        model = row.form(form == "open")
-        if form == "fixed" and forms and not any(row.open_dims.values()):
+    for variant in ("open", "fixed"):
+        model = row.variant(variant == "open")
+        if variant == "fixed" and forms and not any(row.open_dims.values()):
             continue
-        path, artifact = (os.path.join(folder, f"{form}.{kind}") for kind in ("onnx", "gart"))
+        path, artifact = (os.path.join(folder, f"{variant}.{kind}") for kind in ("onnx", "gart"))
         onnx.save(model, path)
         remarks += compile_form(path, artifact)
         loaded = gart.load(artifact, threads=1)
-        loaded.set_inputs(row.inputs(form == "open"))
+        loaded.set_inputs(row.inputs(variant == "open"))
         loaded.run_bound()
-        forms.append((form, loaded))
+        forms.append((variant, loaded))
         calls.append(loaded.run_bound)
     try:
-        ort_call, expected = open_onnxruntime(path, row.inputs(form == "open"))
+        ort_call, expected = open_onnxruntime(path, row.inputs(variant == "open"))
     except Exception as e:
         return {"no_oracle": str(e).splitlines()[0][:160]}
     error = max(relative_error(as_steps({n: m.output(n) for n in m.outputs}), as_steps(expected)) for _, m in forms)
@@ -202,8 +212,8 @@ def measure(row, folder):
         rounds = [a + b for a, b in zip(rounds, time_in_turns([ort_call, *calls], more, seconds=0.01))]
     ort = min(rounds[0])
     out = {"ort_us": ort * 1e6, "error": error, "remarks": remarks}
-    for (form, _), ours in zip(forms, rounds[1:]):
-        out[f"{form}_us"] = min(ours) * 1e6
+    for (variant, _), ours in zip(forms, rounds[1:]):
+        out[f"{variant}_us"] = min(ours) * 1e6
     out["ratio"] = ort * 1e6 / max(out.get("open_us", 0), out.get("fixed_us", 0))
     return out
 
@@ -294,6 +304,8 @@ def main():
     p.add_argument("--forms", default="f32,f16,qdq,qoperator,dynamic")
     p.add_argument("--no-table", action="store_true")
     p.add_argument("--extents", default="leading,open,late", help="forms of the table's rows")
+    p.add_argument("--random", type=int, default=0, help="this many random rows instead of the table")
+    p.add_argument("--seed", type=int, default=0, help="seed of the random rows")
     p.add_argument("--only", default="*", help="patterns of row names, by commas: '*Conv*'")
     p.add_argument("--skip", default="", help="patterns of row names that are left out")
     p.add_argument("--sample", type=int, help="only every so many-th row")
@@ -306,7 +318,9 @@ def main():
     failures, number, saved = 0, 0, 0
     work = a.made or tempfile.mkdtemp(prefix="gcc-graph-cliffs-")
     end = time.monotonic() + a.budget
-    sources = [] if a.no_table else [table_rows(a.extents.split(","))]
+    extents = a.extents.split(",")
+    table = random_rows(extents, a.seed, a.random) if a.random else table_rows(extents)
+    sources = [] if a.no_table else [table]
     sources.append(zoo_rows([s for s in a.zoo.split(",") if s], a.forms.split(","), work, a.made is not None))
     chosen = {}
     for row in (r for source in sources for r in source):

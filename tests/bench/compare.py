@@ -130,10 +130,10 @@ def relative_error(ours, theirs):
     return worst
 
 
-def compile_form(tree, model, artifact, symbols, form):
+def compile_form(tree, model, artifact, symbols, dims):
     """Processor seconds of the tree's compiler, over all its threads."""
     command = [os.path.join(tree, "build", "release", "bin", "gcc-graph"), "compile", model, "-o", artifact]
-    if form == "fixed":
+    if dims == "fixed":
         for k, v in symbols.items():
             command += ["--dim", f"{k}={v}"]
     begin = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -152,35 +152,35 @@ def measure(row, threads, options):
     running, seconds = {}, {}
     try:
         for engine, tree in trees.items():
-            for form in options.forms:
-                artifact = os.path.join(options.cache, f"{name}.{engine}.{form}.gart")
-                seconds[engine, form] = compile_form(tree, model, artifact, symbols, form)
-                running[engine, form] = Engine(f"{engine} {form}", artifact, feeds, threads, options.cache, tree)
+            for dims in options.forms:
+                artifact = os.path.join(options.cache, f"{name}.{engine}.{dims}.gart")
+                seconds[engine, dims] = compile_form(tree, model, artifact, symbols, dims)
+                running[engine, dims] = Engine(f"{engine} {dims}", artifact, feeds, threads, options.cache, tree)
         for engine in options.others:
             running[engine, ""] = Engine(engine, model, feeds, threads, options.cache)
         running = {k: e for k, e in running.items() if e.ok}
         for _ in range(options.rounds):
             for e in running.values():
                 e.measure(options.seconds)
-        return [result_of(row, threads, form, running, seconds) for form in options.forms]
+        return [result_of(row, threads, dims, running, seconds) for dims in options.forms]
     finally:
         for e in running.values():
             e.close()
 
 
-def result_of(row, threads, form, running, seconds):
-    ours = running["gart", form]
-    result = {"row": row, "threads": threads, "dims": form, "compile_s": round(seconds["gart", form], 2),
+def result_of(row, threads, dims, running, seconds):
+    ours = running["gart", dims]
+    result = {"row": row, "threads": threads, "dims": dims, "compile_s": round(seconds["gart", dims], 2),
               "min_ms": round(min(ours.minima), 4)}
     for (engine, of_form), e in running.items():
-        if engine == "gart" or of_form not in ("", form):
+        if engine == "gart" or of_form not in ("", dims):
             continue
         result[engine] = {"ratio": round(statistics.median(t / o for t, o in zip(e.minima, ours.minima)), 3),
                           "min_ms": round(min(e.minima), 4)}
         if engine == "onnxruntime":
             result["error"] = relative_error(ours.outputs, e.outputs)
         if engine == "before":
-            result[engine]["compile_s"] = round(seconds[engine, form], 2)
+            result[engine]["compile_s"] = round(seconds[engine, dims], 2)
     return result
 
 

@@ -361,13 +361,13 @@ def patience(seconds):
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def measure(name, make, all_, given):
+def measure(name, make, all_, options):
     """Milliseconds per peer, or the reason why there are none."""
     runs, times, expected = [], {}, None
     for p in all_:
         try:
             run = make(p)
-            with gl.deterministic(), patience(given.patience):
+            with gl.deterministic(), patience(options.patience):
                 value = run()
                 p.finish(value)
             value = np.asarray(value.numpy() if hasattr(value, "numpy") else value, np.float64)
@@ -376,7 +376,7 @@ def measure(name, make, all_, given):
             runs.append((p, run))
         except Exception as error:  # a peer that fails is reported
             times[p.name] = f"({error if isinstance(error, Slow) else type(error).__name__})"
-    for _ in range(given.rounds):
+    for _ in range(options.rounds):
         for p, run in runs:
             times[p.name] = min(times.get(p.name, float("inf")), best_of(run, p.finish))
     return times
@@ -396,16 +396,16 @@ def main():
     parser.add_argument("--peers", default="", help="by default all that are installed")
     parser.add_argument("--patience", type=float, default=60)
     parser.add_argument("--pin", action="store_true", help="stay on one core")
-    given = parser.parse_args()
+    options = parser.parse_args()
     gl.settings(cache_folder="", threads=1)
-    all_ = peers(given.peers.split(",") if given.peers else [])
-    said = overheads(all_) if given.only == "*" else []
+    all_ = peers(options.peers.split(",") if options.peers else [])
+    said = overheads(all_) if options.only == "*" else []
     print("| case, ms | " + " | ".join(p.name for p in all_) + " |")
     print("|---" * (len(all_) + 1) + "|")
     for name, make in CASES.items():
-        if not fnmatch.fnmatch(name, given.only):
+        if not fnmatch.fnmatch(name, options.only):
             continue
-        times = measure(name, make, all_, given)
+        times = measure(name, make, all_, options)
         print(f"| {name} | " + " | ".join(f"{t:.3f}" if isinstance(t := times[p.name], float) else t for p in all_) + " |", flush=True)
         said += bars_of(name, times)
     for good, words in said:

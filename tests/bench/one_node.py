@@ -32,7 +32,7 @@ class Row:
         declared = self.declared() if is_open else {}
         return {**self.feeds, **({EXTENTS: np.zeros(list(declared.values()), np.bool_)} if declared else {})}
 
-    def form(self, is_open):
+    def variant(self, is_open):
         """The model with its extents open or fixed."""
         model = onnx.ModelProto()
         model.CopyFrom(self.model)

@@ -31,7 +31,7 @@ class DevicesTest(CliCase):
 
     @unittest.skipUnless({0, 1} <= os.sched_getaffinity(0), "cores 0 and 1 are needed")
     def test_pools_are_what_shares_a_cache_or_a_socket(self):
-        for topology, pools, told in (("pack:2 l3:1(size=16777216) core:1 pu:1", [[0], [1]], ["socket 0, L3 cache of 16 MiB, 1 core", "socket 1, "]),
+        for topology, pools, phrases in (("pack:2 l3:1(size=16777216) core:1 pu:1", [[0], [1]], ["socket 0, L3 cache of 16 MiB, 1 core", "socket 1, "]),
                                       ("pack:1 l3:2(size=8388608) core:1 pu:1", [[0], [1]], ["socket 0, L3 cache of 8 MiB, 1 core"]),
                                       ("pack:1 l3:1 core:2 pu:1", [[0, 1]], ["L3 cache of ", ", 2 cores"]),
                                       ("pack:2 core:1 pu:1", [[0], [1]], ["socket 0, 1 core", "socket 1, 1 core"]),
@@ -39,7 +39,7 @@ class DevicesTest(CliCase):
             found = json.loads(devices("--json", cores={0, 1}, topology=topology))["devices"]
             self.assertEqual([d["cores"] for d in found if d["kind"] == "cpu"], pools, topology)
             text = devices(cores={0, 1}, topology=topology)
-            for words in told:
+            for words in phrases:
                 self.assertIn(words, text, topology)
 
     def test_what_code_they_run(self):

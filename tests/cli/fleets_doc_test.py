@@ -42,9 +42,9 @@ class FleetsDocTest(CliCase):
         words = shlex.split(line, comments=True)
         self.assertEqual(words.pop(0), "gcc-graph")
         to = words.index(">") if ">" in words else len(words)
-        told = self.accepted(*words[:to], *(["--seconds", "0.1"] if words[0] == "bench" else []))
+        output = self.accepted(*words[:to], *(["--seconds", "0.1"] if words[0] == "bench" else []))
         for path in words[to + 1:]:
-            self.write(path, told.encode())
+            self.write(path, output.encode())
 
     def write_fleet(self):
         self.write("fleet.json", json.dumps(self.fleet).encode())

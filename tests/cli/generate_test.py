@@ -121,13 +121,13 @@ class Generate(CliCase):
         self.assertEqual(self.accepted(*arguments, "5", "--ids", f"{first[-1]},8,2"), text_of(second) + "\n")
 
     def test_json(self):
-        told = json.loads(self.accepted("generate", "builder.gart", "--ids", text_of(PROMPT), "--max-tokens", "9", "--json"))
-        self.assertEqual((len(told["ids"]), told["reason"]), (9, "max_tokens"))
-        self.assertGreater(told["tokens_per_second"], 0)
-        self.assertGreater(told["first_token_ms"], 0)
-        stop = told["ids"][4]
-        told = json.loads(self.accepted("generate", "builder.gart", "--ids", text_of(PROMPT), "--stop-ids", f"99,{stop}", "--json"))
-        self.assertEqual((told["ids"][-1], told["reason"]), (stop, "stop_id"))
+        report = json.loads(self.accepted("generate", "builder.gart", "--ids", text_of(PROMPT), "--max-tokens", "9", "--json"))
+        self.assertEqual((len(report["ids"]), report["reason"]), (9, "max_tokens"))
+        self.assertGreater(report["tokens_per_second"], 0)
+        self.assertGreater(report["first_token_ms"], 0)
+        stop = report["ids"][4]
+        report = json.loads(self.accepted("generate", "builder.gart", "--ids", text_of(PROMPT), "--stop-ids", f"99,{stop}", "--json"))
+        self.assertEqual((report["ids"][-1], report["reason"]), (stop, "stop_id"))
 
     def test_sampling(self):
         """Tokens are drawn with the probabilities that the options define, and the same seed draws the same tokens."""
@@ -167,27 +167,27 @@ class Generate(CliCase):
         self.assertEqual(self.session("builder").generate(PROMPT, max_tokens=20, repetition_penalty=1.3, presence_penalty=2), want)
 
     def test_callbacks(self):
-        told, session = [], self.session("builder")
+        streamed, session = [], self.session("builder")
         want = self.session("builder").generate(PROMPT, max_tokens=10)
 
         def three(token):
-            told.append(token)
-            return len(told) < 3
+            streamed.append(token)
+            return len(streamed) < 3
         self.assertEqual(session.generate(PROMPT, max_tokens=10, on_token=three), want[:3])
-        self.assertEqual(told, want[:3])
+        self.assertEqual(streamed, want[:3])
 
         def broken(token):
             raise KeyError(token)
         with self.assertRaises(KeyError):
-            session.generate([told[-1]], on_token=broken)
+            session.generate([streamed[-1]], on_token=broken)
 
         def cancelling(_):
             other = threading.Thread(target=session.cancel)
             other.start()
             other.join()
         with self.assertRaisesRegex(gart.GartError, "token 1 of the generation, after .* tokens: the generation was cancelled"):
-            session.generate([told[-1]], on_token=cancelling)
-        self.assertEqual(len(session.generate([told[-1]], max_tokens=2)), 2)
+            session.generate([streamed[-1]], on_token=cancelling)
+        self.assertEqual(len(session.generate([streamed[-1]], max_tokens=2)), 2)
 
     def test_refusals(self):
         self.compiled("small", decoders.as_builder(), "--capacity", "9")
@@ -269,9 +269,9 @@ class Generate(CliCase):
                 for ids in (text, [3], PROMPT):
                     self.assertEqual(guessing.generate(ids, max_tokens=6, lookup=most, **options), plain.generate(ids, max_tokens=6, **options))
                     self.similar_rows(guessing, plain)
-        guessing, told = self.session("builder"), []
-        self.assertEqual(guessing.generate(PROMPT, max_tokens=50, lookup=8, on_token=told.append), want)
-        self.assertEqual(told, want)
+        guessing, streamed = self.session("builder"), []
+        self.assertEqual(guessing.generate(PROMPT, max_tokens=50, lookup=8, on_token=streamed.append), want)
+        self.assertEqual(streamed, want)
 
     def test_lookup_at_the_end_of_the_room(self):
         """A guess for which the cache has no room is left out."""
@@ -358,10 +358,10 @@ class Generate(CliCase):
         embedding.CopyFrom(decoders.numpy_helper.from_array(rows, embedding.name))
         self.compiled("later", model)
         for lookup in (0, 4):
-            session, told = self.session("later"), []
+            session, streamed = self.session("later"), []
             with self.assertRaisesRegex(gart.GartError, f"token {at + 1} of the generation, after {len(PROMPT) + at + 1} tokens: logit 0 is NaN"):
-                session.generate(PROMPT, max_tokens=20, lookup=lookup, on_token=told.append)
-            self.assertEqual(told, want[:at + 1])
+                session.generate(PROMPT, max_tokens=20, lookup=lookup, on_token=streamed.append)
+            self.assertEqual(streamed, want[:at + 1])
             self.assertEqual(session.state("past_key_values.0.key").shape[2], len(PROMPT) + at + 1)
 
 

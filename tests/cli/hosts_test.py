@@ -24,6 +24,11 @@ SIDE = 64
 # Root may start jobs, and ranks that share a core give it up while they wait.
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
                "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_hwloc_base_binding_policy": "none"}
+started = subprocess.run(["mpirun", "--oversubscribe", "-n", "2", "true"], env=ENVIRONMENT, capture_output=True, text=True)
+if started.returncode != 0:
+    print(f"SKIP: mpirun cannot start processes here: {(started.stderr + started.stdout).strip()[:500]}")
+    sys.exit(77)
+
 PLACES = ["t0=d0", "m1=d1", "m2=d2", "m3=d2", "m4=d3", "m5=d1", "where=d3", "picked=d2"]
 
 
@@ -109,7 +114,7 @@ class Hosts(CliCase):
         self.assertIn("device 'd0' is on host 'other0', but the artifact places it on host 'node0'", done.stderr)
 
     def test_a_rank_that_dies_or_stops_ends_the_job(self):
-        for kind, words, most in ((signal.SIGKILL, "another process of the job failed", 2.5), (signal.SIGSTOP, "lost", 4)):
+        for kind in (signal.SIGKILL, signal.SIGSTOP):
             with self.subTest(kind.name):
                 path = self.path(f"{kind.name}.gart")
                 shutil.copy(self.path("m.gart"), path)
@@ -122,9 +127,10 @@ class Hosts(CliCase):
                 os.kill(processes_of(path)[-1], kind)
                 began = time.monotonic()
                 output = job.communicate(timeout=30)[0]
-                self.assertLess(time.monotonic() - began, most + 4, "on a busy machine")
+                self.assertLess(time.monotonic() - began, 8)  # 1 s on an idle machine, and 1 s more until mpirun kills what is stopped
                 self.assertNotEqual(job.returncode, 0)
-                self.assertIn(words, output)
+                # The launcher's signal and the silence race.
+                self.assertRegex(output, "rank 3 (of the job is|was) lost|another process of the job failed")
                 self.assertEqual(processes_of(path), [])
 
 

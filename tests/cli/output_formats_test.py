@@ -32,10 +32,10 @@ class OutputForms(CliCase):
         self.refused("compile", "none.onnx", "-o", "none.gart", "-q", says="none.onnx")
 
     def test_compile_json(self):
-        told = json.loads(self.accepted("compile", "model.onnx", "-o", "told.gart", "--target", "x86-64-v3", "--json"))
-        self.assertEqual((told["output"], told["bytes"]), ("told.gart", len(self.read("told.gart"))))
-        self.assertEqual([p["target"] for p in told["plans"]], ["x86-64-v3"])
-        self.assertGreater(told["plans"][0]["steps"], 0)
+        report = json.loads(self.accepted("compile", "model.onnx", "-o", "told.gart", "--target", "x86-64-v3", "--json"))
+        self.assertEqual((report["output"], report["bytes"]), ("told.gart", len(self.read("told.gart"))))
+        self.assertEqual([p["target"] for p in report["plans"]], ["x86-64-v3"])
+        self.assertGreater(report["plans"][0]["steps"], 0)
 
     def test_check_json(self):
         found = json.loads(self.accepted("check", "model.gart", "--json"))
@@ -45,18 +45,18 @@ class OutputForms(CliCase):
         self.assertTrue(all("reason" in t for t in found["targets"] if not t["runs"]))
 
     def test_run_json(self):
-        told = json.loads(self.accepted("run", "model.gart", "--random", "1", "--dim", "batch=2", "--json"))
-        self.assertEqual([(o["name"], o["dtype"], o["shape"]) for o in told["outputs"]], [("z", "f32", [2, 8])])
-        self.assertLessEqual(told["outputs"][0]["min"], told["outputs"][0]["mean"])
+        report = json.loads(self.accepted("run", "model.gart", "--random", "1", "--dim", "batch=2", "--json"))
+        self.assertEqual([(o["name"], o["dtype"], o["shape"]) for o in report["outputs"]], [("z", "f32", [2, 8])])
+        self.assertLessEqual(report["outputs"][0]["min"], report["outputs"][0]["mean"])
 
     def test_arrays_as_numpy_stores_them(self):
         x = np.random.default_rng(0).normal(size=(3, 8)).astype(np.float32)
         y = np.zeros((3, 8), np.float32)
         expected = np.exp(x) / np.exp(x).sum(0)
         np.savez(self.path("expected.npz"), z=expected)
-        for name, form in (("columns", np.asfortranarray(x)), ("turned", np.ascontiguousarray(x.T).T), ("swapped", x.astype(">f4"))):
-            np.savez(self.path(name + ".npz"), x=y, y=form)
-            np.save(self.path(name + ".npy"), form)
+        for name, layout in (("columns", np.asfortranarray(x)), ("turned", np.ascontiguousarray(x.T).T), ("swapped", x.astype(">f4"))):
+            np.savez(self.path(name + ".npz"), x=y, y=layout)
+            np.save(self.path(name + ".npy"), layout)
             np.save(self.path("x.npy"), y)
             self.accepted("run", "model.gart", "--inputs", name + ".npz", "--expect", "expected.npz")
             self.accepted("run", "model.gart", "--input", "x=x.npy", "--input", f"y={name}.npy", "--expect", "expected.npz")

@@ -1,5 +1,5 @@
 // Searches stop texts in a text that arrives in pieces, and compares the result with a search in the whole text.
-#include "tools/gcc-graph/text/stop_text.h"
+#include "tools/text/stop_text.h"
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ Shown shown(const std::vector<std::string>& stops, const std::vector<std::string
     out.stopped = stop.has_stopped();
     if (out.stopped) return out;
   }
-  out.text += stop.rest();
+  out.text += stop.held_back();
   return out;
 }
 
@@ -37,7 +37,7 @@ TEST(StopText, ShowsAllButAPossibleBeginning) {
   EXPECT_EQ(stop.add("xab"), "x");
   EXPECT_EQ(stop.add("x"), "abx");
   EXPECT_EQ(stop.add("b"), "");
-  EXPECT_EQ(stop.rest(), "b");
+  EXPECT_EQ(stop.held_back(), "b");
   EXPECT_FALSE(stop.has_stopped());
 }
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """compile --train: steps compared with numpy, gradients of a compiled recurrent network compared with differences of its loss, and
 refusals."""
+import json
 import os
+import re
 import sys
 import unittest
 
@@ -184,6 +186,170 @@ class TrainingOfTheTool(CliCase):
         trained = self.load("trained")
         np.testing.assert_allclose(2 * trained.state("w"), [[1], [-2], [0.5]], atol=1e-2)
         np.testing.assert_allclose(trained.run({"x": x})["y"], target, atol=3e-2)
+
+    def modes(self, artifact, entry):
+        shown = json.loads(self.accepted("inspect", artifact, "--json"))
+        return next(e for e in shown["entry_points"] if e["name"] == entry)["plans"][0]["modes"]
+
+    def test_modes_follow_rules(self):
+        """Asynchronous tasks use threads for replicas; batch statistics need all threads in one run; synchronous tasks share no step."""
+        r = np.random.default_rng(6)
+        layers = [f"  p{i} = MatMul(h{i}, w{i})\n  {'h%d' % (i + 1) if i < 3 else 'y'} = Tanh(p{i})\n" for i in range(4)]
+        text = HEADER + "net (float[256, 256] x) => (float[256, 256] y) {\n  h0 = Identity(x)\n" + "".join(layers) + "}"
+        weights = {f"w{i}": r.standard_normal((256, 256)).astype(np.float32) for i in range(4)}
+        of = {}
+        for word in ("", ",sync", ",async"):
+            self.compile("modes", text, weights, "loss=mse(y,t),optimizer=sgd" + word)
+            of[word] = self.modes("modes.gart", "train")
+            for m in self.modes("modes.gart", "infer"):
+                self.assertNotIn("rule:", m["reason"])
+        for costs, sync, alone in zip(of[""], of[",sync"], of[",async"]):
+            threads = costs["threads"]
+            self.assertEqual((costs["intra"], costs["replicas"]), (threads, 1))
+            self.assertNotIn("rule:", costs["reason"])
+            self.assertEqual(sync["intra"], 1)
+            self.assertEqual(sync["replicas"], threads // sync["inter"])
+            self.assertIn("rule: the task is synchronous without statistics of a batch", sync["reason"])
+            self.assertEqual((alone["intra"], alone["inter"], alone["replicas"]), (1, 1, threads))
+            self.assertIn("rule: the task is asynchronous", alone["reason"])
+        self.assertGreater(of[",sync"][0]["inter"], 1, "a gradient by weights and one by data can run at the same time")
+        norm = HEADER + """net (float[4, 8] x) => (float[4, 8] y) {
+          p = MatMul(x, w)
+          y = BatchNormalization(p, scale, shift, mean, var)
+        }"""
+        weights = {"w": r.standard_normal((8, 8)), "scale": np.ones(8), "shift": np.zeros(8), "mean": np.zeros(8), "var": np.ones(8)}
+        self.compile("norm", norm, {n: v.astype(np.float32) for n, v in weights.items()}, "loss=mse(y,t),optimizer=sgd")
+        for m in self.modes("norm.gart", "train"):
+            self.assertEqual(m["replicas"], 1, "the costs alone would give a light step one thread")
+            self.assertEqual(max(m["intra"], m["inter"]), m["threads"])
+            self.assertIn("rule: the step is synchronous, because it computes statistics of its batch", m["reason"])
+        self.assertIn("rule: the step is synchronous", self.accepted("inspect", "norm.gart"))
+
+    def small_network(self, *options, more=()):
+        """A network with a known answer, with a step that `options` describe, and 100 samples; the last batch is smaller."""
+        r = np.random.default_rng(8)
+        text = HEADER + """net (float[batch, 24] x) => (float[batch, 5] y) {
+          half = Constant<value_float = 0.25>()
+          yes = Constant<value = bool {1}>()
+          p = MatMul(x, w)
+          q = Add(p, b)
+          h = Relu(q)
+          d, mask = Dropout(h, half, yes)
+          s = MatMul(d, v)
+          y = Add(s, c)
+        }"""
+        weights = {"w": r.standard_normal((24, 40)) / 4, "b": r.standard_normal(40) / 9, "v": r.standard_normal((40, 5)) / 6, "c": np.zeros(5)}
+        done = self.compile("small", text, {n: v.astype(np.float32) for n, v in weights.items()}, ",".join(["loss=cross_entropy(y,t)", *options]), *more)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        x = r.standard_normal((100, 24)).astype(np.float32)
+        np.savez(self.path("small.npz"), x=x, t=np.argmax(x[:, :5] + x[:, 5:10], 1))
+        return ["train", "small.gart", "--data", "small.npz", "--batch", "8", "--seed", "5"]
+
+    def test_replicas(self):
+        """k replicas write the same file as k accumulated steps, bit for bit: with 1 and 2 threads, after resume, and across epochs."""
+        for k, optimizer in ((2, "adamw(lr=input)"), (4, "momentum(lr=input),clip=0.5"), (3, "sgd(lr=input)")):
+            fixed = ("--dim", "batch=8,16") if k == 2 else ()  # the entry point `update` has no such extent
+            train = self.small_network(f"optimizer={optimizer}", f"accumulate={k}", "replicas=on", more=fixed) + ["--input", "lr=0.05"]
+            self.accepted(*train, "--epochs", "4", "--metrics", "a.jsonl", "-o", "a.gart")
+            whole = self.read("a.gart")
+            for threads in "12":
+                self.accepted(*train, "--epochs", "4", "--replicas", str(k), "--threads", threads, "--metrics", "b.jsonl", "-o", "b.gart")
+                self.assertEqual(self.read("b.gart"), whole, f"{k} replicas, {threads} threads")
+            losses = [[json.loads(line)["loss"] for line in self.read(name).splitlines()] for name in ("a.jsonl", "b.jsonl")]
+            self.assertEqual(*losses)
+            self.accepted(*train, "--epochs", "1", "--replicas", str(k), "--checkpoint", f"c{k}")
+            self.accepted(*train, "--epochs", "4", "--resume", "--checkpoint", f"c{k}", "-o", "c.gart")
+            self.assertEqual(self.read("c.gart"), whole, f"{k} replicas, resumed")
+            self.refused(*train, "--epochs", "4", "--resume", "--checkpoint", f"c{k}", "--replicas", "8",
+                         says=f"comes from a run with --replicas {k}; this one has 8")
+        self.refused("train", "a.gart", "--data", "small.npz", "--input", "lr=1", "--replicas", "1", "-o", "d.gart",
+                     says="the file's states hold the sum of 1 gradients, expected fewer than there are replicas")
+        train = self.small_network("optimizer=sgd")
+        self.refused(*train, "--replicas", "2", "-o", "d.gart", says="the file has no entry point 'gradients'; compile the model with")
+
+    def test_asynchronous_replicas(self):
+        """Each replica updates on its own, within the bound; 0 means one after the other, with the bits of plain steps."""
+        train = self.small_network("optimizer=adamw(lr=0.005)", "replicas=on", "async", "dropout=off")
+        self.accepted(*train, "--epochs", "30", "--metrics", "p.jsonl", "-o", "p.gart")
+        for bound in (0, 1, 5):
+            said = self.accepted(*train, "--epochs", "30", "--replicas", "3", "--staleness", str(bound), "--metrics", "s.jsonl", "-o", "s.gart")
+            found = re.search(r"asynchronous replicas: (\d+) updates with a staleness of at most (\d+), ([\d.]+) on average", said)
+            self.assertIsNotNone(found, said)
+            self.assertEqual(int(found[1]), 30 * 13)
+            self.assertLessEqual(int(found[2]), bound)
+            self.assertEqual(int(self.load("s").state("step")), 30 * 13)
+            losses = {name: [json.loads(line)["loss"] for line in self.read(name).splitlines()] for name in ("p.jsonl", "s.jsonl")}
+            if bound == 0:
+                self.assertEqual(losses["s.jsonl"], losses["p.jsonl"])
+                for name in self.load("p").states:
+                    np.testing.assert_array_equal(self.load("s").state(name), self.load("p").state(name), name)
+            self.assertLess(np.mean(losses["s.jsonl"][-13:]), 0.5 * np.mean(losses["s.jsonl"][:13]), bound)
+
+    def test_values_are_computed_again(self):
+        """Under a memory limit, the steps of training give the same bits in a smaller arena, and the report says what that costs."""
+        r = np.random.default_rng(9)
+        layers = 8
+        lines = "".join(f"  p{i} = MatMul(h{i}, w{i})\n  h{i + 1} = Tanh(p{i})\n" for i in range(layers))
+        text = HEADER + f"deep (float[batch, 48] x) => (float[batch, 48] y) {{\n  h0 = Identity(x)\n{lines}  y = Identity(h{layers})\n}}"
+        weights = {f"w{i}": (r.standard_normal((48, 48)) / 5).astype(np.float32) for i in range(layers)}
+        options = ["loss=mse(y,t),optimizer=momentum(lr=0.05)", "--dim", "batch=512"]
+        self.compile("whole", text, weights, *options)
+        arena = lambda artifact: max(plan["arena_bytes"] for e in json.loads(self.accepted("inspect", artifact, "--json"))["entry_points"]  # noqa: E731
+                                     if e["name"] == "train" for plan in e["plans"])
+        whole = arena("whole.gart")
+        x, t = r.standard_normal((1024, 48)).astype(np.float32), r.standard_normal((1024, 48)).astype(np.float32)
+        np.savez(self.path("deep.npz"), x=x, t=t)
+        train = ["--data", "deep.npz", "--batch", "512", "--epochs", "3"]
+        self.accepted("train", "whole.gart", *train, "-o", "a.gart")
+        want = self.load("a")
+        for share in (0.8, 0.6):
+            limit = int(whole * share)
+            done = self.compile("less", text, weights, *options, "--memory-limit", str(limit))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            found = re.search(r"'train' computes values again to stay within the memory limit: it repeats (\d+) of (\d+) steps, the arena shrinks "
+                              r"from (\d+) to (\d+) bytes, and a run takes ([\d.]+)% longer", done.stdout + done.stderr)
+            self.assertIsNotNone(found, done.stdout + done.stderr)
+            repeated, steps, before, after = (int(found[i]) for i in range(1, 5))
+            self.assertLess(repeated, steps)
+            self.assertLessEqual(after, limit)
+            self.assertLess(float(found[5]), 50)
+            self.assertEqual(arena("less.gart"), after)
+            self.accepted("train", "less.gart", *train, "-o", "b.gart")
+            got = self.load("b")
+            for name in want.states:
+                np.testing.assert_array_equal(got.state(name), want.state(name), f"{name} at {share}")
+        done = self.compile("less", text, weights, *options, "--memory-limit", "1000")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("1000", done.stderr)
+
+    def test_check_finite(self):
+        """A step whose loss or gradient is not finite ends the training with a message, and changes no state."""
+        train = self.small_network("optimizer=adamw(lr=0.01)", "check=finite", "replicas=on")
+        data = dict(np.load(self.path("small.npz")))
+        data["x"][42, 3] = np.nan
+        np.savez(self.path("bad.npz"), **data)
+        train[train.index("small.npz")] = "bad.npz"
+        for more in ([], ["--replicas", "2"]):
+            done = self.tool(*train, "--no-shuffle", "--checkpoint", "f", "--checkpoint-steps", "1", "-o", "f.gart", *more)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("step 6 (epoch 1): step 'check=finite' failed: the loss is NaN or infinite; the states keep their values", done.stderr)
+            self.assertFalse(os.path.exists(self.path("f.gart")))
+            with open(self.path("f/checkpoint.json")) as f:
+                self.assertEqual(json.load(f)["steps"], 5 if not more else 4)
+        model = self.load("small")
+        names = [n for n in model.states]
+        good, bad = ({"x": data["x"][i:i + 8], "t": data["t"][i:i + 8]} for i in (0, 40))
+        model.run(good, entry="train")
+        before = [model.state(n) for n in names]
+        with self.assertRaisesRegex(gart.GartError, "the loss is NaN or infinite"):
+            model.run(bad, entry="train")
+        for name, value in zip(names, before):
+            np.testing.assert_array_equal(model.state(name), value, name)
+        model.run(good, entry="train")
+        self.assertEqual(int(model.state("step")), 2)
+        huge = {**good, "x": np.full((8, 24), 1e30, np.float32)}  # the loss is finite, and the gradients' squares are not
+        with self.assertRaisesRegex(gart.GartError, "(the norm of the gradient of '.'|the loss) is NaN or infinite"):
+            model.run(huge, entry="train")
 
     def test_recurrent_networks(self):
         r = np.random.default_rng(2)

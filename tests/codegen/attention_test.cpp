@@ -27,7 +27,7 @@ struct Case {
   }
 };
 
-constexpr int Q = 0, K = 1, V = 2, mask = 3, kept = 4, Y = 5, P = 6;
+constexpr int Q = 0, K = 1, V = 2, mask = 3, row_mask = 4, Y = 5, P = 6;
 constexpr float kScale = 0.25F;
 
 /// Makes the kernels that a case describes.
@@ -55,7 +55,7 @@ class Description {
     k.m = m_, k.n = n_, k.t = t_, k.d = d_;
     k.q = q_, k.k = k_, k.v = v_;
     k.scores = scores_;
-    if (c_.drops_rows) k.kept = is_kept();
+    if (c_.drops_rows) k.row_mask = is_kept();
     k.is_nan_zero = c_.drops_rows;
     k.epilogue = accumulator(DType::f32);
     k.result = Y;
@@ -100,7 +100,7 @@ class Description {
   static Expr flat(const Axis& row, const Axis& column) {
     return axis_ref(row) * extent(column.extent) + axis_ref(column);
   }
-  Expr is_kept() const { return load(kept, DType::boolean, {axis_ref(m_)}); }
+  Expr is_kept() const { return load(row_mask, DType::boolean, {axis_ref(m_)}); }
   int64_t product_of(const Operand& o) const { return gcg::product(o.shape).evaluate(symbols); }
   template <class Body>
   Kernel kernel(Body body) const {
@@ -139,7 +139,7 @@ class AttentionRun {
         state = state * 1664525U + 1013904223U;
         at(o)[i] = static_cast<float>(state >> 8) / (1 << 23) - 1;
       }
-    for (int64_t row = 0; row < c.m; ++row) reinterpret_cast<bool*>(at(kept))[row] = row % 3 != 1;
+    for (int64_t row = 0; row < c.m; ++row) reinterpret_cast<bool*>(at(row_mask))[row] = row % 3 != 1;
     // A batch entry whose keys are all masked.
     if (c.drops_rows) std::fill_n(at(mask), c.t, -std::numeric_limits<float>::infinity());
   }

@@ -92,9 +92,9 @@ int64_t packed_taps(const ConvCase& c) { return c.winograd > 0 ? winograd_varian
 int64_t weight_elements(const ConvCase& c) { return c.packing().panels() * c.packing().panel_elements(packed_taps(c)); }
 
 /// Element `place` of G w G'.
-double transformed(const WinogradVariant& form, const float* kernel, int64_t place) {
-  const std::vector<double>& rows = form.weights[static_cast<size_t>(place / form.side())];
-  const std::vector<double>& columns = form.weights[static_cast<size_t>(place % form.side())];
+double transformed(const WinogradVariant& variant, const float* kernel, int64_t place) {
+  const std::vector<double>& rows = variant.weights[static_cast<size_t>(place / variant.side())];
+  const std::vector<double>& columns = variant.weights[static_cast<size_t>(place % variant.side())];
   double sum = 0;
   for (size_t tap = 0; tap < 9; ++tap) sum += rows[tap / 3] * columns[tap % 3] * static_cast<double>(kernel[tap]);
   return sum;

@@ -84,16 +84,16 @@ INSTANTIATE_TEST_SUITE_P(All, Winograd,
 
 TEST(WinogradVariant, GivesTheSumOfProducts) {
   for (const int64_t tile : {2, 4}) {
-    const WinogradVariant& form = winograd_variant(tile);
+    const WinogradVariant& variant = winograd_variant(tile);
     const std::vector<double> x = {3, -1, 2, 5, -4, 1}, w = {2, -3, 1};
     for (int64_t o = 0; o < tile; ++o) {
       double expected = 0, sum = 0;
       for (size_t k = 0; k < 3; ++k) expected += w[k] * x[static_cast<size_t>(o) + k];
-      for (size_t p = 0; p < static_cast<size_t>(form.side()); ++p) {
+      for (size_t p = 0; p < static_cast<size_t>(variant.side()); ++p) {
         double in = 0, weight = 0;
-        for (size_t i = 0; i < static_cast<size_t>(form.side()); ++i) in += form.input[p][i] * x[i];
-        for (size_t i = 0; i < 3; ++i) weight += form.weights[p][i] * w[i];
-        sum += form.output[static_cast<size_t>(o)][p] * in * weight;
+        for (size_t i = 0; i < static_cast<size_t>(variant.side()); ++i) in += variant.input[p][i] * x[i];
+        for (size_t i = 0; i < 3; ++i) weight += variant.weights[p][i] * w[i];
+        sum += variant.output[static_cast<size_t>(o)][p] * in * weight;
       }
       EXPECT_NEAR(sum, expected, 1e-12);
     }

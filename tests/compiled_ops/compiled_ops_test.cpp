@@ -24,32 +24,32 @@ bool has_size_from_data(const Graph& graph) {
   return false;
 }
 
-bool is_unsupported(const RowVariant& form, const std::string& refusal) {
-  return has_size_from_data(form.graph) && refusal.find("depends on data") != std::string::npos;
+bool is_unsupported(const RowVariant& variant, const std::string& refusal) {
+  return has_size_from_data(variant.graph) && refusal.find("depends on data") != std::string::npos;
 }
 
 /// The artifact; none if the compiler may refuse the variant.
-std::vector<uint8_t> compile_form(const RowVariant& form) {
+std::vector<uint8_t> compile_form(const RowVariant& variant) {
   try {
-    return compile_artifact(form.graph);
+    return compile_artifact(variant.graph);
   } catch (const UnsupportedModel& refusal) {
-    if (!is_unsupported(form, refusal.what())) ADD_FAILURE() << "compiling: " << refusal.what();
+    if (!is_unsupported(variant, refusal.what())) ADD_FAILURE() << "compiling: " << refusal.what();
   } catch (const CompileError& e) {
     ADD_FAILURE() << "compiling: " << e.what();
   }
   return {};
 }
 
-void check_compiled(const RowVariant& form) {
-  const std::vector<uint8_t> artifact = compile_form(form);
+void check_compiled(const RowVariant& variant) {
+  const std::vector<uint8_t> artifact = compile_form(variant);
   if (artifact.empty()) return;
   std::vector<Tensor> inputs;
-  for (const OpInput& in : form.row.inputs)
+  for (const OpInput& in : variant.row.inputs)
     if (!in.constant && !in.omitted) inputs.push_back(in.tensor);
-  for (const std::string& target : runnable_targets(form.graph)) {
+  for (const std::string& target : runnable_targets(variant.graph)) {
     const std::vector<Tensor> got = run_artifact(artifact, target, inputs);
-    for (size_t i = 0; i < std::min(got.size(), form.want.size()); ++i)
-      expect_near(got[i], form.want[i], form.row.tolerance, concat(target, ", output ", i), form.row.channels);
+    for (size_t i = 0; i < std::min(got.size(), variant.want.size()); ++i)
+      expect_near(got[i], variant.want[i], variant.row.tolerance, concat(target, ", output ", i), variant.row.channels);
   }
 }
 

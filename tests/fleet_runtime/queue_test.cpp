@@ -60,9 +60,9 @@ TEST_F(Picking, EachRunEndsOnce) {
   for (size_t i = 0; i < ends.size(); ++i) {
     trips[i] = int64_t(i % 7);
     std::string device = "cpu";  // the data must outlive the call, texts need not
-    std::vector<NamedTensor> given = inputs(trips[i]);
-    for (NamedTensor& input : given) input.tensor.device = device.c_str();
-    ASSERT_TRUE(queue->submit(given, ends[i].done()));
+    std::vector<NamedTensor> tensors = inputs(trips[i]);
+    for (NamedTensor& input : tensors) input.tensor.device = device.c_str();
+    ASSERT_TRUE(queue->submit(tensors, ends[i].done()));
     device = "???";
   }
   for (size_t i = 0; i < ends.size(); ++i) {
@@ -122,8 +122,11 @@ TEST_F(Picking, ARunBeyondTheLimitIsRefused) {
 
 TEST_F(Picking, MistakesAreTold) {
   const Result<RunQueue> queue = RunQueue::of(program, {.runs = 1});
-  const auto message = [&](const std::vector<NamedTensor>& given, const SubmitOptions& options, bool with_done = true) {
-    return queue->submit(given, with_done ? RunQueue::Done([](const RunResult&) {}) : nullptr, options).error().message;
+  const auto message = [&](const std::vector<NamedTensor>& tensors, const SubmitOptions& options,
+                           bool with_done = true) {
+    return queue->submit(tensors, with_done ? RunQueue::Done([](const RunResult&) {}) : nullptr, options)
+        .error()
+        .message;
   };
   EXPECT_EQ(message({inputs(few)[0]}, {}), "input '" + program.inputs()[1].name + "' is missing");
   const std::vector<NamedTensor> twice = {inputs(few)[0], inputs(few)[0]};
@@ -134,9 +137,9 @@ TEST_F(Picking, MistakesAreTold) {
   EXPECT_EQ(message(inputs(few), {.fetch = fetch}), "only a program on a fleet can fetch values such as 'v'");
   EXPECT_EQ(RunQueue::of(program, {.runs = 2000}).error().message, "runs is 2000; 0 to 1024 are possible");
   RunEnd wrong;  // the run finds this error
-  std::vector<NamedTensor> given = inputs(few);
-  given.push_back({"nothing", given[0].tensor});
-  ASSERT_TRUE(queue->submit(given, wrong.done()));
+  std::vector<NamedTensor> tensors = inputs(few);
+  tensors.push_back({"nothing", tensors[0].tensor});
+  ASSERT_TRUE(queue->submit(tensors, wrong.done()));
   EXPECT_EQ(wrong.error().code, ErrorCode::invalid_argument);
   RunEnd good;
   ASSERT_TRUE(queue->submit(inputs(few), [&](const RunResult& outputs) {
@@ -242,13 +245,13 @@ TEST_F(Picking, TheCApiDoesTheSame) {
   };
   const auto run = [&](const int64_t& trips, int64_t timeout_us, bool cancels) {
     const std::string names[] = {program.inputs()[0].name, program.inputs()[1].name};
-    const gart_named_tensor given[] = {{names[0].c_str(), {data.data(), GART_F32, 1, {1 << 24}, nullptr}},
-                                       {names[1].c_str(), {&trips, GART_I64, 0, {}, nullptr}}};
-    ToldRun told;
+    const gart_named_tensor tensors[] = {{names[0].c_str(), {data.data(), GART_F32, 1, {1 << 24}, nullptr}},
+                                         {names[1].c_str(), {&trips, GART_I64, 0, {}, nullptr}}};
+    ToldRun run_record;
     uint64_t number = 0;
-    EXPECT_EQ(gart_queue_submit(queue, nullptr, given, 2, timeout_us, done, &told, &number), GART_OK);
+    EXPECT_EQ(gart_queue_submit(queue, nullptr, tensors, 2, timeout_us, done, &run_record, &number), GART_OK);
     if (cancels) gart_queue_cancel(queue, number);
-    return told.promise.get_future().get();
+    return run_record.promise.get_future().get();
   };
   EXPECT_EQ(run(few, 0, false), (std::pair<int, float>(GART_OK, 3.0f)));
   EXPECT_EQ(run(all, 20000, false).first, GART_TIMED_OUT);

@@ -38,14 +38,14 @@ Part& part() {
   return part;
 }
 
-void check(const RowVariant& form) {
+void check(const RowVariant& variant) {
   static const Backends backends = [] {
     Backends all;
     all.push_back(cuda::make_cuda_backend());
     return all;
   }();
   if (target() == nullptr || !part().takes_next()) return;
-  check_variant_on_gpu(form, target(), backends);
+  check_variant_on_gpu(variant, target(), backends);
   if (!testing::Test::HasFailure()) keep_context();
 }
 

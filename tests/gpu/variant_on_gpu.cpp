@@ -25,11 +25,11 @@ Tensor tensor_of(const gart::Tensor& t) {
 }
 
 // The artifact; none if the compiler may refuse the variant. compiled_ops_test checks the refusals.
-std::vector<uint8_t> compile_form(const RowVariant& form, const std::string& target, const Backends& backends) {
+std::vector<uint8_t> compile_form(const RowVariant& variant, const std::string& target, const Backends& backends) {
   CompileOptions options;
   options.targets = {target};
   try {
-    return compile(form.graph.clone(), "", options, backends).artifact;
+    return compile(variant.graph.clone(), "", options, backends).artifact;
   } catch (const UnsupportedModel&) {
   } catch (const CompileError& e) {
     ADD_FAILURE() << "compiling: " << e.what();
@@ -62,20 +62,20 @@ bool is_for_cpus(const std::string& op) { return op == "BlockedConv" || op == "P
 
 // Convolutions on GPUs are products that also multiply the zeros of the padding, as in GPU libraries. With an infinite
 // weight, such a zero gives NaN.
-bool multiplies_padding(const RowVariant& form) { return form.row.what == "infinite weight on the border"; }
+bool multiplies_padding(const RowVariant& variant) { return variant.row.what == "infinite weight on the border"; }
 
 }  // namespace
 
-void check_variant_on_gpu(const RowVariant& form, const std::string& target, const Backends& backends) {
-  if (is_for_cpus(form.row.op) || multiplies_padding(form)) return;
-  const std::vector<uint8_t> artifact = compile_form(form, target, backends);
+void check_variant_on_gpu(const RowVariant& variant, const std::string& target, const Backends& backends) {
+  if (is_for_cpus(variant.row.op) || multiplies_padding(variant)) return;
+  const std::vector<uint8_t> artifact = compile_form(variant, target, backends);
   if (artifact.empty()) return;
   std::vector<Tensor> inputs;
-  for (const OpInput& in : form.row.inputs)
+  for (const OpInput& in : variant.row.inputs)
     if (!in.constant && !in.omitted) inputs.push_back(in.tensor);
   const std::vector<Tensor> got = run(artifact, inputs);
-  for (size_t i = 0; i < std::min(got.size(), form.want.size()); ++i)
-    expect_near(got[i], form.want[i], form.row.tolerance, concat(target, ", output ", i), form.row.channels);
+  for (size_t i = 0; i < std::min(got.size(), variant.want.size()); ++i)
+    expect_near(got[i], variant.want[i], variant.row.tolerance, concat(target, ", output ", i), variant.row.channels);
 }
 
 }  // namespace gcg::test

@@ -10,6 +10,6 @@ namespace gcg::test {
 
 /// Compiles the variant for `target`, runs it on the first GPU and expects the reference's results. Variants that the
 /// compiler may refuse count as passed, and so do variants that GPUs compute differently by design.
-void check_variant_on_gpu(const RowVariant& form, const std::string& target, const Backends& backends);
+void check_variant_on_gpu(const RowVariant& variant, const std::string& target, const Backends& backends);
 
 }  // namespace gcg::test

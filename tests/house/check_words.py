@@ -27,6 +27,9 @@ GENERATED = ("docs/operators.md", "tests/bench/results/", "artifact_schema/relea
 # The first commit whose subject is checked comes after this one.
 SUBJECTS_SINCE = "8af34a4aac2deb5a020b87fd17712ffd7b65baec"
 LONGEST_SUBJECT = 72
+# The first commit whose subject has to begin with an imperative comes after this one. Verbs in -s, -ed or -ing are not imperatives.
+IMPERATIVE_SINCE = "77e6c421"
+IMPERATIVE = re.compile(r"(?!\w+(?:ing|ed|[^s]s)\b)[A-Z]\w+ |(?:Embed|Feed|Need|Speed|Shed|Bring|String|Ring|Focus|Bias|Alias) ")
 
 START = r"(?:^|(?<=[.;:?!] )|(?<=\| ))"
 PATTERNS = {
@@ -57,7 +60,7 @@ def comment_blocks(path, text):
         return
     hashes = path.endswith(HASH_COMMENTS)
     mark = r"\s*(?:#(?!!))\s?" if hashes else r"\s*///?<?\s?"
-    after_code = r"\S\s+#\s(.+)$" if hashes else r"[;{},)]\s+//\s?(.+)$"
+    after_code = r"\S\s+#\s(.+)$" if hashes else r"[;{},)]\s+//[/<]*\s?(.+)$"
     block, first = [], 0
     for number, line in enumerate(text.split("\n") + [""], 1):
         match = re.match(mark + r"(.*)", line)
@@ -168,13 +171,20 @@ def check_docstrings():
     return found
 
 
+def subjects_since(commit):
+    """"hash subject" of each commit after this one; None if the history is not here."""
+    log = subprocess.run(["git", "-C", ROOT, "log", "--no-merges", "--format=%h %s", f"{commit}..HEAD"], capture_output=True, text=True)
+    return log.stdout.splitlines() if log.returncode == 0 else None
+
+
 def check_subjects():
-    log = subprocess.run(["git", "-C", ROOT, "log", "--no-merges", "--format=%h %s", f"{SUBJECTS_SINCE}..HEAD"], capture_output=True, text=True)
-    if log.returncode != 0:
+    all_subjects, recent = subjects_since(SUBJECTS_SINCE), subjects_since(IMPERATIVE_SINCE)
+    if all_subjects is None or recent is None:
         print("the history is not here: subjects of commits are not checked")
         return []
-    return [f"commit {line}: {len(line.split(' ', 1)[1])} characters, more than {LONGEST_SUBJECT}" for line in log.stdout.splitlines()
-            if len(line.split(" ", 1)[1]) > LONGEST_SUBJECT]
+    found = [f"commit {line}: {len(line.split(' ', 1)[1])} characters, more than {LONGEST_SUBJECT}" for line in all_subjects
+             if len(line.split(" ", 1)[1]) > LONGEST_SUBJECT]
+    return found + [f"commit {line}: does not begin with an imperative" for line in recent if not IMPERATIVE.match(line.split(" ", 1)[1])]
 
 
 # Each pattern must find its forbidden example, and must not match plain sentences.
@@ -187,6 +197,8 @@ BROKEN_STRINGS = ("Of a kernel in each timed run", "what has to be gained", "--d
                   "Place the parts anew")
 RIGHT_STRINGS = ("there is no operator 'Foo'", " of 3 bytes", "expected fp32 or tf32", "it is no longer on the device",
                  "launches of a kernel", "the file is not a folder")
+BROKEN_SUBJECTS = ("Tests name the place", "Fixed a race", "Reading of weights", "wip: the loop", "reword a comment")
+RIGHT_SUBJECTS = ("Pass sizes by value", "Embed the headers", "Read weights once", "Address both lists")
 # A file name, a source, and the strings in this source.
 SOURCES = (("x.cpp", """f("a " // "no"
   "b", 'c', 1'000, R"(raw)");  /* "no" */ g("d\\"e");""", ["a b", "raw", 'd\\"e']),
@@ -200,11 +212,13 @@ def check_examples():
     found = [f"is not found: {text}" for text in BROKEN if not wrong_words(text)] + [f"is found: {text}" for text in RIGHT if wrong_words(text)]
     found += [f"is not found in a string: {text}" for text in BROKEN_STRINGS if not wrong_words(text, STRING_PATTERNS)]
     found += [f"is found in a string: {text}" for text in RIGHT_STRINGS if wrong_words(text, STRING_PATTERNS)]
+    found += [f"subject is not found: {text}" for text in BROKEN_SUBJECTS if IMPERATIVE.match(text)]
+    found += [f"subject is found: {text}" for text in RIGHT_SUBJECTS if not IMPERATIVE.match(text)]
     found += [f"{path}: no comment is found wrong" for path, source in BROKEN_FILES
               if not any(wrong_words(block) for _, block in comment_blocks(path, source))]
-    for path, source, wanted in SOURCES:
+    for path, source, expected in SOURCES:
         got = [text for _, text in strings(path, source)]
-        found += [f"{path}: the strings are {got}, not {wanted}"] if got != wanted else []
+        found += [f"{path}: the strings are {got}, not {expected}"] if got != expected else []
     return found
 
 

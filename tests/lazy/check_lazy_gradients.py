@@ -83,7 +83,7 @@ def ours(row):
         return (y * gl.array(weights(y.shape))).sum()
     arrays = {n: gl.array(VALUES[n]) for n in names}
     made, slope = gl.value_and_grad(loss)(arrays)
-    return {n: slope[n].numpy() for n in names}, lambda given: loss({n: gl.array(v) for n, v in given.items()}).item()
+    return {n: slope[n].numpy() for n in names}, lambda arguments: loss({n: gl.array(v) for n, v in arguments.items()}).item()
 
 
 class Gradients(unittest.TestCase):
@@ -97,8 +97,8 @@ class Gradients(unittest.TestCase):
                 at = tuple(chosen.integers(0, n) for n in slope.shape)
                 step, size = np.zeros(slope.shape), 1e-2 if narrow else 1e-6
                 step[at] = size
-                given = {n: VALUES[n] for n in slopes}
-                expected = (loss({**given, name: VALUES[name] + step}) - loss({**given, name: VALUES[name] - step})) / (2 * size)
+                arguments = {n: VALUES[n] for n in slopes}
+                expected = (loss({**arguments, name: VALUES[name] + step}) - loss({**arguments, name: VALUES[name] - step})) / (2 * size)
                 self.assertLess(abs(slope[at] - expected), (1e-3 if narrow else 1e-6) * max(1, abs(expected)), f"by {name} at {at}: {slope[at]}, by differences {expected}")
 
     def test_by_differences(self):

@@ -52,10 +52,10 @@ def main():
     p.add_argument("--python", action="append", default=[], metavar="FAMILY=PYTHON")
     p.add_argument("families", nargs="*", choices=[[], *FAMILIES, *TIMED])
     a = p.parse_args()
-    given = dict(entry.split("=", 1) for entry in a.python)
+    interpreters = dict(entry.split("=", 1) for entry in a.python)
     passed = failed = 0
     for family in a.families or FAMILIES:
-        good, bad = check(family, given.get(family) or environment(ENVIRONMENTS.get(family, family), a.envs))
+        good, bad = check(family, interpreters.get(family) or environment(ENVIRONMENTS.get(family, family), a.envs))
         passed, failed = passed + good, failed + bad
     print(f"{passed} passed, {failed} failed")
     return 1 if failed else 0

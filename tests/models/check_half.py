@@ -74,9 +74,9 @@ def check(name, half, folder):
     worst = 0.0
     for size in sizes:
         feeds = small_models.make_feeds(model, size, 3)
-        given = {k: v.astype(narrow) if v.dtype == np.float32 else v for k, v in feeds.items()}
-        expected = reference.run({k: v.astype(np.float32) if v.dtype == narrow else v for k, v in given.items()})
-        for out, value in loaded.run(given).items():
+        narrowed = {k: v.astype(narrow) if v.dtype == np.float32 else v for k, v in feeds.items()}
+        expected = reference.run({k: v.astype(np.float32) if v.dtype == narrow else v for k, v in narrowed.items()})
+        for out, value in loaded.run(narrowed).items():
             want = expected[out]
             assert value.shape == want.shape and (value.dtype == narrow or want.dtype != np.float32), (out, value.dtype, want.dtype)
             if want.dtype == np.float32:

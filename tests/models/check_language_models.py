@@ -180,11 +180,11 @@ def check(case, python, work):
 
 def environments(a, cases):
     """The Python of each environment that the cases need. Ends the program if one cannot be made."""
-    given = dict(entry.split("=", 1) for entry in a.python)
+    interpreters = dict(entry.split("=", 1) for entry in a.python)
     out = {}
     for name in sorted({environment_of(case) for case in cases}):
         try:
-            out[name] = given.get(name) or environment(name, a.envs)
+            out[name] = interpreters.get(name) or environment(name, a.envs)
         except (subprocess.CalledProcessError, OSError) as error:
             print(f"SKIP: the environment '{name}' cannot be made: {error}")
             sys.exit(77)
@@ -208,8 +208,8 @@ def main():
     pythons = environments(a, cases)
     passed = set()
     for case in cases:
-        good, told = check(case, pythons[environment_of(case)], a.work)
-        print(f"{'ok    ' if good else 'FAILED'} {case}: {told}", flush=True)
+        good, summary = check(case, pythons[environment_of(case)], a.work)
+        print(f"{'ok    ' if good else 'FAILED'} {case}: {summary}", flush=True)
         if good:
             passed.add(case)
         if a.once:

@@ -38,8 +38,8 @@ def fleet(folder):
 
 def groups_of(artifact):
     """{group: devices that run it}"""
-    told = subprocess.run([tool(), "inspect", artifact, "--json"], capture_output=True, text=True, check=True).stdout
-    return {g["name"]: g["support"] for g in json.loads(told)["groups"]}
+    report = subprocess.run([tool(), "inspect", artifact, "--json"], capture_output=True, text=True, check=True).stdout
+    return {g["name"]: g["support"] for g in json.loads(report)["groups"]}
 
 
 class Case:

@@ -75,7 +75,7 @@ def error_of(ours, theirs):
     return max(float(np.abs(ours[n].astype(np.float64) - theirs[n]).max() / max(1e-9, np.abs(theirs[n]).max())) for n in theirs)
 
 
-def check(name, form, options, folder):
+def check(name, variant, options, folder):
     import gart
     make, sizes = small_models.MODELS[name]
     model = make()
@@ -90,9 +90,9 @@ def check(name, form, options, folder):
     for size in sizes:
         feeds = small_models.make_feeds(model, size)
         worst = max(worst, error_of(gart.load(artifact).run(feeds), reference(path, feeds)))
-    tolerance = TOLERANCE_OF_ATTENTION if name == "mini_bert" and form.startswith("QDQ") else TOLERANCE
+    tolerance = TOLERANCE_OF_ATTENTION if name == "mini_bert" and variant.startswith("QDQ") else TOLERANCE
     good = worst <= tolerance and len(contractions) > 0 and not floats
-    print(f"{'ok  ' if good else 'FAIL'} {name} {form}: {len(contractions) - len(floats)} contractions in bytes, error {worst:.1e}"
+    print(f"{'ok  ' if good else 'FAIL'} {name} {variant}: {len(contractions) - len(floats)} contractions in bytes, error {worst:.1e}"
           + (f", in floats: {floats}" if floats else ""), flush=True)
     return good
 
@@ -105,9 +105,9 @@ def main():
         return SKIP
     good = True
     for name in sys.argv[1:] or MODELS:
-        for form, options in {**STATIC, "dynamic": {}}.items():
+        for variant, options in {**STATIC, "dynamic": {}}.items():
             with tempfile.TemporaryDirectory() as folder:
-                good &= check(name, form, options, folder)
+                good &= check(name, variant, options, folder)
     return 0 if good else 1
 
 

@@ -75,10 +75,10 @@ def as_body(cell, w, r, b, loop):
     return outside, {"W": w, "R": r, "W_b": b[:half], "R_b": b[half:], "hidden": np.array([HIDDEN])}
 
 
-def model(cell, form):
+def model(cell, variant):
     random, size = np.random.default_rng(0), GATES[cell] * HIDDEN
     weights = [random.normal(0, 0.08, shape).astype(np.float32) for shape in ((size, INPUT), (size, HIDDEN), (2 * size,))]
-    nodes, constants = as_operator(cell, *weights) if form == "operator" else as_body(cell, *weights, form == "Loop")
+    nodes, constants = as_operator(cell, *weights) if variant == "operator" else as_body(cell, *weights, variant == "Loop")
     graph = helper.make_graph(nodes, cell, [tensor("x", "s", "b", INPUT)], [tensor("y", "s", "b", HIDDEN)],
                               [numpy_helper.from_array(np.asarray(a), name) for name, a in constants.items()])
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
@@ -88,8 +88,8 @@ def model(cell, form):
 
 def sequences(artifact):
     """The kernels (by their first operator) and other steps inside the loop, and those outside of it."""
-    told = subprocess.run([model_check.tool(), "inspect", artifact, "--steps"], capture_output=True, text=True, check=True).stdout
-    parts = told.split("    sequence ")[1:]
+    output = subprocess.run([model_check.tool(), "inspect", artifact, "--steps"], capture_output=True, text=True, check=True).stdout
+    parts = output.split("    sequence ")[1:]
     return [[kernel or other for kernel, other in re.findall(r"^      (?:launch ([a-z]+)\S*|(\w+)) ", part, re.M)] for part in parts]
 
 
@@ -109,9 +109,9 @@ def check(cell, folder, timed):
     """Yields a line for each fault."""
     import gart
     forms, loaded, steps = ("operator", "Loop", "Scan"), [], []
-    for form in forms:
-        path = os.path.join(folder, f"{cell}_{form}.onnx")
-        onnx.save(model(cell, form), path)
+    for variant in forms:
+        path = os.path.join(folder, f"{cell}_{variant}.onnx")
+        onnx.save(model(cell, variant), path)
         artifact = compile_model(path, path[:-len("onnx")] + "gart", "--target", "x86-64-v3,x86-64-v4", "--threads", "1")
         loaded.append(gart.load(artifact, threads=1))
         steps.append(sequences(artifact))
@@ -119,20 +119,20 @@ def check(cell, folder, timed):
             feed = {"x": np.random.default_rng(1).normal(0, 1, (*extents, INPUT)).astype(np.float32)}
             error = model_check.relative_error(loaded[-1].run(feed), Reference(path).run(feed))
             if not error <= model_check.TOLERANCE:
-                yield f"{cell} as {form}, {extents}: off by {error:.1e}"
-    for form, own in zip(forms[1:], steps[1:]):
+                yield f"{cell} as {variant}, {extents}: off by {error:.1e}"
+    for variant, own in zip(forms[1:], steps[1:]):
         if own[0] != steps[0][0]:
-            yield f"{cell} as {form}: a turn is {own[0]}, the operator's is {steps[0][0]}"
+            yield f"{cell} as {variant}: a turn is {own[0]}, the operator's is {steps[0][0]}"
         if own[1].count("packedmatmul") != 1:
-            yield f"{cell} as {form}: the product of its input is not one before the turns: {own[1]}"
+            yield f"{cell} as {variant}: the product of its input is not one before the turns: {own[1]}"
     for extents in SIZES:
         feed = {"x": np.ones((*extents, INPUT), np.float32)}
         times = least_times(loaded, feed)
         if timed:
-            print(f"{cell:5} {extents}: " + ", ".join(f"{form} {t * 1e6:.1f} us" for form, t in zip(forms, times)), flush=True)
-        for form, t in zip(forms[1:], times[1:]):
+            print(f"{cell:5} {extents}: " + ", ".join(f"{variant} {t * 1e6:.1f} us" for variant, t in zip(forms, times)), flush=True)
+        for variant, t in zip(forms[1:], times[1:]):
             if t > SLOWEST * times[0]:
-                yield f"{cell} as {form}, {extents}: {t * 1e6:.1f} us, the operator takes {times[0] * 1e6:.1f}"
+                yield f"{cell} as {variant}, {extents}: {t * 1e6:.1f} us, the operator takes {times[0] * 1e6:.1f}"
 
 
 def main():

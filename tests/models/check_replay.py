@@ -3,7 +3,7 @@
 
   check_replay.py [--update] [--texts DIR] [--against DIR] [NAME...]
 
-Compiles each small model (small_models.py), and some models of the zoo if it is beside the repository, with open and with fixed dims, for CPUs and for sm_80. The digest of the plan's text (kernels as expressions, buffers, steps, waits) must be the one in replay.json. So must the digest of each kernel's source, which is the LLVM IR before LLVM's passes, or the CUDA C++ (rows that end in "source"). Sources of small models are also compared for CPUs with tiles, NEON, Hopper and Blackwell. --update rewrites that file. --texts DIR stores the texts in DIR; --against DIR shows the differences to texts that another build stored. With either, the digests of the whole artifacts for CPUs are compared as well; replay.json has none, because machine code depends on LLVM's version. NAME: patterns of models.
+Compiles each small model (small_models.py), and some models of the zoo if it is beside the repository, with open and with fixed dims, for CPUs and for sm_80. The digest of the plan's text (kernels as expressions, buffers, steps, waits) must be the one in replay.json. So must the digest of each kernel's source (rows that end in "source"), which is the LLVM IR before LLVM's passes, or the CUDA C++. So must the digest of each header that the CUDA C++ includes (rows that begin with "device"). Comments of CUDA C++ do not count. Sources of small models are also compared for CPUs with tiles, NEON, Hopper and Blackwell. --update rewrites that file. --texts DIR stores the texts in DIR; --against DIR shows the differences to texts that another build stored. With either, the digests of the whole artifacts for CPUs are compared as well; replay.json has none, because machine code depends on LLVM's version. NAME: patterns of models; "device" stands for the headers.
 """
 import argparse
 import difflib
@@ -27,7 +27,16 @@ ZOO = ("squeezenet1_1", "mobilenet_v2", "shufflenet_v2_x1_0", "regnet_y_400mf", 
        "wavenet", "crnn_ctc", "gcn", "yolo_head")
 TARGETS = ("x86-64-v3", "sm_80")
 SOURCE_TARGETS = ("x86-64-v4", "x86-64-v4-amx", "aarch64", "sm_75", "sm_90a", "sm_100a")  # open dims, small models
+HEADERS = os.path.join(ROOT, "codegen", "cuda", "device")
 LONGEST_DIFF = 200  # lines
+
+# A comment with the space before it, and its line break if nothing else is on the line; or a literal, which may contain such a text.
+COMMENT = re.compile(r"""(?P<line>^[ \t]*(?://[^\n]*|/\*(?:(?!\*/).)*\*/[ \t]*)\n)|(?P<comment>[ \t]*(?://[^\n]*|/\*.*?\*/))"""
+                     r"""|R"(\w*)\(.*?\)\3"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'|\b\d[\w'.]*""", re.S | re.M)
+# Two sources, the second of which only has other comments; and pairs that differ in a token.
+SAME = (("a + b;", "a + b;  // the sum"), ("f(a, b);", "f(a /* first */, b);"), ("f();\ng();\n", "f();\n  // then\n  /* twice */\ng();\n"),
+        ("f(1'000, 'c');\n", "f(1'000, 'c');  // isn't\n"), ("#define F(a) \\\n  a\n", "// macro\n#define F(a) \\\n  a  // body\n"))
+DIFFERENT = (("a + b;", "a - b;"), ('f("//a");', 'f("//b");'), ('f("/*a*/");', 'f("/*b*/");'), ("a / *b;", "a / c;"), ("f(); // g();\n", "f();\ng();\n"))
 
 
 def small(folder):
@@ -66,6 +75,25 @@ def parts(text):
     for source in re.split(r"^(?=source \S+ k\d+ ')", head, flags=re.M)[1:]:
         sources.setdefault(source.split()[1], []).append(source)
     return "".join(plans), sources
+
+
+def code(text):
+    """CUDA C++ without comments."""
+    return COMMENT.sub(lambda m: "" if m["line"] or m["comment"] else m.group(0), text)
+
+
+def check_examples():
+    for a, b in SAME:
+        assert code(a) == code(b), f"a comment counts: {b!r} becomes {code(b)!r}"
+    for a, b in DIFFERENT:
+        assert code(a) != code(b), f"a token does not count: {b!r} becomes {code(b)!r}"
+
+
+def device_headers():
+    """(row, text) of each header that generated CUDA C++ includes."""
+    for name in sorted(os.listdir(HEADERS)):
+        with open(os.path.join(HEADERS, name), encoding="utf-8") as f:
+            yield f"device {name}", re.sub(r"\n{2,}", "\n", code(f.read()))
 
 
 def digest(text):
@@ -127,6 +155,7 @@ def main():
     p.add_argument("--against", metavar="DIR")
     p.add_argument("names", nargs="*")
     a = p.parse_args()
+    check_examples()
     known = json.load(open(LIST)) if os.path.exists(LIST) else {}
     now, changed = {}, []
 
@@ -138,21 +167,25 @@ def main():
 
     if a.texts:
         os.makedirs(a.texts, exist_ok=True)
+    if not a.names or any(fnmatch.fnmatch("device", pattern) for pattern in a.names):
+        for row, text in device_headers():
+            note(row, digest(text), {".txt": text})
     with tempfile.TemporaryDirectory() as folder:
         for name, path, sizes, make in (m for source in (small, of_zoo) for m in source(folder)):
             if a.names and not any(fnmatch.fnmatch(name, pattern) for pattern in a.names):
                 continue
             make()
-            for targets, form, options in compilations(name, sizes):
+            for targets, variant, options in compilations(name, sizes):
                 plans, sources = parts(printed(path, targets, options))
                 for target, of_target in sources.items():
-                    note(f"{name} {target} {form} source", digests(of_target), {".txt": "".join(of_target)})
+                    texts = [code(source) for source in of_target] if target.startswith("sm_") else of_target
+                    note(f"{name} {target} {variant} source", digests(texts), {".txt": "".join(of_target)})
                 if len(targets) > 1:
                     continue
                 kept = {".txt": plans}
                 if (a.texts or a.against) and targets[0] != "sm_80":
                     kept[".artifact"] = artifact_digest(path, targets[0], options)
-                note(f"{name} {targets[0]} {form}", digest(plans), kept)
+                note(f"{name} {targets[0]} {variant}", digest(plans), kept)
     if a.update:
         json.dump(dict(sorted({**known, **now}.items())), open(LIST, "w"), indent=0)
     for row in changed:

@@ -73,8 +73,8 @@ def check(folder, name, x, attributes, outputs):
     import gart
     want = {n: v for n, v in expected(x, attributes).items() if n in outputs}
     if name != "not a number" and x.size and x.dtype in (np.float32, np.float64, np.int8, np.int64):  # by others' hand, too
-        theirs = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
-        for n, v in zip(want, theirs.run(list(want), {"x": x})):
+        reference = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+        for n, v in zip(want, reference.run(list(want), {"x": x})):
             np.testing.assert_array_equal(want[n], v)
     if "counts" in outputs:
         want |= {"all": np.int64(want["inverse"].size), "number": np.int64(want["counts"].size)}

@@ -106,5 +106,33 @@ TEST(PackedMatMul, EqualsTheProductWithTheUnpackedMatrix) {
   }
 }
 
+TEST(PackMatMul, EqualsThePackingOfTheTransposedMatrix) {
+  for (const DType type : {DType::f32, DType::f16, DType::f64}) {
+    const Tensor b = pattern(type, {100, 5}, 2), bt = run_reference({"turn", "Transpose", {known(b)}})[0];
+    OpCase row = {"pack", "PackMatMul", {known(b)}, {{"transposed", int64_t{1}}}},
+           plain = {"plain", "PackMatMul", {known(bt)}};
+    row.domain = plain.domain = "gart";
+    row.expected = run_reference(plain);
+    check_op(row);
+  }
+}
+
+TEST(PackedRows, EqualsGatherOfTheTransposedMatrix) {
+  for (const int64_t n : {1, 48, 49, 100})
+    for (const DType type : {DType::f32, DType::i8}) {
+      const Tensor b = pattern(type, {5, n}, 2), bt = run_reference({"turn", "Transpose", {known(b)}})[0];
+      const Tensor indices = Tensor::from<int64_t>(DType::i64, {2, 2}, {0, n - 1, -1, n / 2});
+      OpCase packing = {"pack", "PackMatMul", {known(b)}};
+      packing.domain = "gart";
+      OpCase row = {"rows",
+                    "PackedRows",
+                    {known(run_reference(packing)[0]), data(indices)},
+                    {{"k", int64_t{5}}, {"n", n}},
+                    run_reference({"gather", "Gather", {data(bt), data(indices)}})};
+      row.domain = "gart";
+      check_op(row);
+    }
+}
+
 }  // namespace
 }  // namespace gcg::test

@@ -286,7 +286,7 @@ void check_declared_types(const OpCase& row) {
 
 }  // namespace
 
-void (*check_form_further)(const RowVariant& form) = nullptr;
+void (*check_form_further)(const RowVariant& variant) = nullptr;
 
 std::vector<Tensor> check_op(const OpCase& row) {
   SCOPED_TRACE(row.op + ": " + row.what);

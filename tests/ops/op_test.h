@@ -40,7 +40,7 @@ struct RowVariant {
 };
 /// An additional check of every variant of every row, for test programs that also compile or run the graph (null:
 /// none).
-extern void (*check_form_further)(const RowVariant& form);
+extern void (*check_form_further)(const RowVariant& variant);
 
 /// Runs the row; reports failures with its `what`. Returns the reference's results.
 std::vector<Tensor> check_op(const OpCase& row);

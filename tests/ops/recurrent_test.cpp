@@ -14,8 +14,8 @@ Tensor series(std::vector<int64_t> shape, int64_t seed) {
   return t;
 }
 
-/// Inputs of a node over X f32[3,2,2] with hidden size 2; `given` names the inputs after X, W, R.
-std::vector<OpInput> inputs(int64_t gates, int64_t directions, const std::string& given, bool batch_first = false) {
+/// Inputs of a node over X f32[3,2,2] with hidden size 2; `present` names the inputs after X, W, R.
+std::vector<OpInput> inputs(int64_t gates, int64_t directions, const std::string& present, bool batch_first = false) {
   const std::vector<int64_t> state =
       batch_first ? std::vector<int64_t>{2, directions, 2} : std::vector<int64_t>{directions, 2, 2};
   Tensor lengths(DType::i32, {2});
@@ -30,7 +30,7 @@ std::vector<OpInput> inputs(int64_t gates, int64_t directions, const std::string
       data(series(batch_first ? std::vector<int64_t>{2, 3, 2} : std::vector<int64_t>{3, 2, 2}, 1)),
       known(series({directions, gates * 2, 2}, 2)), known(series({directions, gates * 2, 2}, 3))};
   for (const auto& [name, tensor] : optional) {
-    if (given.find(name) == std::string::npos)
+    if (present.find(name) == std::string::npos)
       all.push_back(omitted());
     else
       all.push_back(name == 'B' || name == 'P' ? known(tensor) : data(tensor));
@@ -39,10 +39,10 @@ std::vector<OpInput> inputs(int64_t gates, int64_t directions, const std::string
   return all;
 }
 
-void check(const char* op, int64_t directions, const std::string& given, std::map<std::string, Attribute> attributes,
+void check(const char* op, int64_t directions, const std::string& present, std::map<std::string, Attribute> attributes,
            const std::vector<Tensor>& expected) {
   const int64_t gates = std::string(op) == "LSTM" ? 4 : std::string(op) == "GRU" ? 3 : 1;
-  check_op({given, op, inputs(gates, directions, given), std::move(attributes), expected,
+  check_op({present, op, inputs(gates, directions, present), std::move(attributes), expected,
             static_cast<int>(expected.size()), true, 1e-5});
 }
 
@@ -88,8 +88,9 @@ TEST(Recurrent, Lstm) {
 
 /// The inputs of an LSTM with quantised weights: 200 times the original weights plus `zero`, with scales of about 1 /
 /// 200.
-std::vector<OpInput> quantised(int64_t directions, const std::string& given, DType type, double zero, bool by_column) {
-  std::vector<OpInput> in = inputs(4, directions, given);
+std::vector<OpInput> quantised(int64_t directions, const std::string& present, DType type, double zero,
+                               bool by_column) {
+  std::vector<OpInput> in = inputs(4, directions, present);
   in.resize(8, omitted());
   for (size_t i : {1, 2}) {
     Tensor w = series({directions, 2, 8}, static_cast<int64_t>(i) + 1), bytes(type, w.shape());

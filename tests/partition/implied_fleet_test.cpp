@@ -103,8 +103,8 @@ TEST(ImpliedFleet, NonsenseIsRefused) {
 }
 
 /// "OPTION 'REQUEST': REASON" for each request that has no effect on the remaining nodes of `model`.
-std::vector<std::string> unmatched_requests(const char* model, const char* left, const CutOptions& given) {
-  CutOptions cut = given;
+std::vector<std::string> unmatched_requests(const char* model, const char* left, const CutOptions& options) {
+  CutOptions cut = options;
   const Graph graph = graph_of(model);
   const std::optional<Fleet> fleet = implied_fleet(graph, targets({"sm_80", "x86-64-v3"}), cut);
   std::vector<std::string> said;

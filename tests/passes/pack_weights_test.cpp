@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "compiler/passes/fold_constants.h"
 #include "tests/passes/rewrite_test.h"
 
 namespace gcg::test {
@@ -43,6 +44,38 @@ TEST(PackWeights, PacksASharedMatrixOnce) {
   })",
                             true);
   EXPECT_EQ(op_counts(after), (Counts{{"gart.PackMatMul", 1}, {"gart.PackedMatMul", 2}}));
+}
+
+/// The operators of a graph with a table of `rows` rows that is also, transposed, a product's factor.
+Counts tied(int64_t rows, const std::string& more = "") {
+  const std::string text =
+      concat("graph g(%i: i64[n], %x: f32[n,2], %b: f32[2]) -> (%y, %r, %q) {\n  constant %t: f32[", rows,
+             R"(,2] = random(1)
+    %r = Gather(%t, %i)
+    %w = Transpose(%t) {perm = [1, 0]}
+    %y = MatMul(%x, %w)
+    %q = )",
+             more, "\n}");
+  return op_counts(check_rewrite(text,
+                                 [](Graph& g) {
+                                   fold_constants(g);
+                                   pack_weights(g, *find_target("x86-64-v3"));
+                                   return true;
+                                 },
+                                 true, {{"n", 3}}));
+}
+
+TEST(PackWeights, ATableThatIsAlsoAFactorIsReadInPanels) {
+  const Counts packed = {{"gart.PackMatMul", 1}, {"gart.PackedMatMul", 1}};
+  Counts wanted = packed;
+  wanted["gart.PackedRows"] = 2;
+  EXPECT_EQ(tied(5000, "Gather(%t, %i) {axis = -2}"), wanted);
+  wanted = packed;
+  wanted["Gather"] = 2;
+  EXPECT_EQ(tied(3000, "Gather(%t, %i)"), wanted);  // has few rows
+  wanted["Gather"] = 1;
+  wanted["Add"] = 1;
+  EXPECT_EQ(tied(5000, "Add(%t, %b)"), wanted);  // the table stays in the file
 }
 
 TEST(PackWeights, LeavesWhatIsNotAConstantMatrix) {

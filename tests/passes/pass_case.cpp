@@ -127,12 +127,16 @@ class Normaliser {
   int next_ = 0;
 };
 
-/// One tensor per graph input; the symbols become 2, 3, 4, ...
+/// One tensor per graph input; the symbols become 2, 3, 4, ..., or equal where a fact says so.
 std::vector<Tensor> random_inputs(const Graph& graph) {
   SymbolValues symbols;
   for (ValueId in : graph.inputs)
     for (const Dim& d : *graph.value(in).shape)
       for (const std::string& s : d.symbols()) symbols.emplace(s, 2 + static_cast<int64_t>(symbols.size()));
+  for (const DimConstraint& fact : graph.constraints) {
+    const auto a = fact.a.symbol_name(), b = fact.b.symbol_name();
+    if (a && b && symbols.count(*a) != 0 && symbols.count(*b) != 0) symbols[*b] = symbols[*a];
+  }
   std::mt19937 rng(7);
   std::uniform_real_distribution<double> real(-2, 2);
   std::vector<Tensor> out;

@@ -124,6 +124,32 @@ TEST(QuantizedWeights, ArePackedOnCpus) {
     EXPECT_EQ(op_counts(lower("x86-64-v4", scales)), (Counts{{"gart.PackedMatMul", 1}}));
 }
 
+TEST(QuantizedWeights, ATableOfTheSameIntegersIsReadInPanels) {
+  const auto lower_tied = [](int rows, const char* scales, const char* more) {
+    return op_counts(
+        check_rewrite(concat("graph g(%x: f32[3,64], %i: i64[2]) -> (%y, %r, %m) {\n  constant %q: i4[", rows,
+                             R"(,64] = random(1)
+      constant %s: f32[)",
+                             rows, R"(,2] = random(2)
+      constant %z: f32[)",
+                             rows, R"(,2] = random(3)
+      %y = gart.QuantizedMatMul(%x, %q, %s) {block = 32}
+      %t = DequantizeLinear(%q, )",
+                             scales, R"() {axis = 1, block_size = 32}
+      %r = Gather(%t, %i)
+      %m = )",
+                             more, "\n}"),
+                      [&](Graph& g) { return lower_quantized_products(g, *find_target("x86-64-v4")); }, true, {}));
+  };
+  const char* again = "Gather(%t, %i)";
+  EXPECT_EQ(lower_tied(5000, "%s", again), (Counts{{"gart.PackedMatMul", 1}, {"gart.PackedRows", 2}}));
+  const Counts kept = {{"gart.PackedMatMul", 1}, {"DequantizeLinear", 1}, {"Gather", 2}};
+  EXPECT_EQ(lower_tied(5000, "%z", again), kept);
+  EXPECT_EQ(lower_tied(60, "%s", again), kept);
+  EXPECT_EQ(lower_tied(5000, "%s", "Neg(%t)"),
+            (Counts{{"gart.PackedMatMul", 1}, {"DequantizeLinear", 1}, {"Gather", 1}, {"Neg", 1}}));
+}
+
 TEST(QuantizedWeights, AreFloatsElsewhere) {
   for (const char* scales : {"%s", "%s, %o"}) EXPECT_EQ(op_counts(lower("sm_80", scales)), (Counts{{"MatMul", 1}}));
 }

@@ -16,6 +16,7 @@
 #include "compiler/plan/parallel_modes.h"
 #include "compiler/plan/plan_memory.h"
 #include "compiler/plan/print_plan.h"
+#include "compiler/plan/recompute.h"
 #include "compiler/plan/select_code.h"
 #include "compiler/plan/streams.h"
 #include "compiler/plan/verify_plan.h"
@@ -100,10 +101,10 @@ class Parser {
   }
 
   void add_step(const std::string& line) {
-    static const std::regex form(R"( *\d+: ([^;/]*?)((?:; [^;/]*?)*)(?: // (.*))?)"),
+    static const std::regex pattern(R"( *\d+: ([^;/]*?)((?:; [^;/]*?)*)(?: // (.*))?)"),
         attribute(R"(; ([a-z ]*?)((?: \d+)*)(?=;|$))");
     std::smatch m;
-    if (!std::regex_match(line, m, form) || plan_.sequences.empty()) malformed(line);
+    if (!std::regex_match(line, m, pattern) || plan_.sequences.empty()) malformed(line);
     Step step{work(m[1], line), m[3]};
     const std::string attributes = m[2];
     for (std::sregex_iterator a(attributes.begin(), attributes.end(), attribute), end; a != end; ++a)
@@ -243,12 +244,19 @@ void choose_modes(Plan& plan) {
   choose_parallel_modes(plan, std::nullopt);
 }
 
+/// Under a limit of 500 KB.
+void fit(Plan& plan) {
+  plan.device = DeviceClass::cpu;
+  fit_memory(plan, Graph(), 500'000, machine_of(*find_target("x86-64-v3")));
+}
+
 const std::map<std::string, std::function<void(Plan&)>> kPasses = {
     {"assign_streams", assign_streams},
     {"bind_libraries", [](Plan& p) { bind(p, false); }},
     {"bind_libraries_with_kernels", [](Plan& p) { bind(p, true); }},
     {"choose_parallel_modes", choose_modes},
     {"drop_unused", drop_unused},
+    {"fit_memory", fit},
     {"link_waits", link},
     {"overlap_launches", overlap_launches},
     {"plan_memory", [](Plan& p) { plan_memory(p, std::nullopt); }},

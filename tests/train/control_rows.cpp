@@ -16,7 +16,7 @@ const std::vector<GradientCase> kRows = {
     %p = Mul(%q, %x)
   }
 })",
-     .whole = 2},
+     .integer_limit = 2},
     {.what = "Loop with a known number of iterations", .graph = R"(graph g(%x: f64[a,3], %w: f64[3]) -> (%y, %s) {
   constant %n: i64[] = {3}
   %y, %s = Loop(%n, _, %x | %w) graph body(%i: i64[], %c: bool[], %v: f64[a,3], %w: f64[3]) -> (%c2, %v2, %row) {
@@ -43,7 +43,7 @@ const std::vector<GradientCase> kRows = {
 })",
      .low = -1,
      .high = 1,
-     .whole = 3},
+     .integer_limit = 3},
     {.what = "Scan",
      .graph = R"(graph g(%s: f64[3], %x: f64[a,3]) -> (%y, %z) {
   %y, %z = Scan(%s, %x) {num_scan_inputs = 1} graph body(%s: f64[3], %r: f64[3]) -> (%s2, %o) {

@@ -126,7 +126,7 @@ const std::vector<GradientCase> kRows = {
      .graph = R"(graph g(%x: f64[a,3], %p: i64[3]) -> (%y) { %y = Pow(%x, %p) })",
      .low = 0.5,
      .high = 2,
-     .whole = 4},
+     .integer_limit = 4},
     {.what = "Sum of three",
      .graph = R"(graph g(%a: f64[a,b], %b: f64[b], %c: f64[a,1]) -> (%y) { %y = Sum(%a, %b, %c) })"},
     {.what = "Mean of three",
@@ -137,7 +137,7 @@ const std::vector<GradientCase> kRows = {
      .graph = R"(graph g(%a: f64[a,b], %b: f64[b], %c: f64[a,1]) -> (%y) { %y = Min(%a, %b, %c) })"},
     {.what = "Where",
      .graph = R"(graph g(%c: bool[b], %a: f64[a,b], %b: f64[a,1]) -> (%y) { %y = Where(%c, %a, %b) })",
-     .whole = 2},
+     .integer_limit = 2},
     {.what = "Cast to f32 and back", .graph = R"(graph g(%x: f64[a]) -> (%y) {
   %z = Cast(%x) {to = 11}
   %y = Mul(%z, %z)

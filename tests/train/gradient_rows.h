@@ -13,7 +13,7 @@ struct GradientCase {
   /// A graph; its symbols get random extents from 1 to 4, or from `least` to `least` + 3.
   std::string graph;
   double low = -2, high = 2;                  // of float inputs
-  int64_t whole = 1;                          // integer inputs are in [0, whole)
+  int64_t integer_limit = 1;                  // integer inputs are in [0, integer_limit)
   std::map<std::string, int64_t> least = {};  // by symbol
   bool distinct = false;  // elements of float inputs differ by more than the step of the difference quotient
 };

@@ -92,7 +92,7 @@ class Point {
     std::shuffle(order.begin(), order.end(), random_);
     for (int64_t i = 0; i < n; ++i) {
       if (!is_float(t.dtype())) {
-        t.set_int(i, static_cast<int64_t>(random_() % static_cast<uint64_t>(row_.whole)));
+        t.set_int(i, static_cast<int64_t>(random_() % static_cast<uint64_t>(row_.integer_limit)));
         continue;
       }
       const double jitter = std::uniform_real_distribution<double>(0.1, 0.9)(random_);

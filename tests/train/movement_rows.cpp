@@ -95,7 +95,7 @@ const std::vector<GradientCase> kRows = {
   %e = Add(%s, %n)
   %y = Slice(%x, %s, %e)
 })",
-     .whole = 4},
+     .integer_limit = 4},
     {.what = "Pad", .graph = R"(graph g(%x: f64[a,3]) -> (%y) {
   constant %p: i64[4] = {1, 0, 2, 3}
   %y = Pad(%x, %p)
@@ -133,12 +133,12 @@ const std::vector<GradientCase> kRows = {
      .graph = R"(graph g(%x: f64[5,3], %i: i64[a,b]) -> (%y) {
   %y = Gather(%x, %i)
 })",
-     .whole = 5},
+     .integer_limit = 5},
     {.what = "Gather along another axis",
      .graph = R"(graph g(%x: f64[a,4,3], %i: i32[b]) -> (%y) {
   %y = Gather(%x, %i) {axis = 1}
 })",
-     .whole = 4},
+     .integer_limit = 4},
     {.what = "Gather of one element", .graph = R"(graph g(%x: f64[a,4,3]) -> (%y) {
   constant %i: i64[] = {-1}
   %y = Gather(%x, %i) {axis = 1}
@@ -155,22 +155,22 @@ const std::vector<GradientCase> kRows = {
      .graph = R"(graph g(%x: f64[a,4], %i: i64[a,6]) -> (%y) {
   %y = GatherElements(%x, %i) {axis = 1}
 })",
-     .whole = 4},
+     .integer_limit = 4},
     {.what = "GatherND",
      .graph = R"(graph g(%x: f64[3,4,b], %i: i64[a,2]) -> (%y) {
   %y = GatherND(%x, %i)
 })",
-     .whole = 3},
+     .integer_limit = 3},
     {.what = "GatherND with batch dimensions",
      .graph = R"(graph g(%x: f64[a,4,b], %i: i64[a,1]) -> (%y) {
   %y = GatherND(%x, %i) {batch_dims = 1}
 })",
-     .whole = 4},
+     .integer_limit = 4},
     {.what = "ScatterElements that adds",
      .graph = R"(graph g(%x: f64[a,4], %i: i64[a,6], %u: f64[a,6]) -> (%y) {
   %y = ScatterElements(%x, %i, %u) {axis = 1, reduction = "add"}
 })",
-     .whole = 4},
+     .integer_limit = 4},
     {.what = "ScatterElements that replaces", .graph = R"(graph g(%x: f64[a,4], %u: f64[a,2]) -> (%y) {
   constant %z: i64[1,2] = {3, 1}
   %s = Shape(%u)
@@ -195,7 +195,7 @@ const std::vector<GradientCase> kRows = {
      .graph = R"(graph g(%x: f64[4,b], %i: i64[a,1], %u: f64[a,b]) -> (%y) {
   %y = ScatterND(%x, %i, %u) {reduction = "add"}
 })",
-     .whole = 4},
+     .integer_limit = 4},
     {.what = "ScatterND that replaces", .graph = R"(graph g(%x: f64[4,b], %u: f64[2,b]) -> (%y) {
   constant %i: i64[2,1] = {3, 1}
   %y = ScatterND(%x, %i, %u)

@@ -268,25 +268,25 @@ const std::vector<GradientCase> kRows = {
     {.what = "NegativeLogLikelihoodLoss none",
      .graph =
          R"(graph g(%x: f64[a,4,b], %t: i64[a,b]) -> (%y) { %y = NegativeLogLikelihoodLoss(%x, %t) {reduction = "none"} })",
-     .whole = 4},
+     .integer_limit = 4},
     {.what = "NegativeLogLikelihoodLoss sum",
      .graph =
          R"(graph g(%x: f64[a,4,b], %t: i64[a,b]) -> (%y) { %y = NegativeLogLikelihoodLoss(%x, %t) {reduction = "sum"} })",
-     .whole = 4},
+     .integer_limit = 4},
     {.what = "NegativeLogLikelihoodLoss mean",
      .graph =
          R"(graph g(%x: f64[a,4,b], %t: i64[a,b]) -> (%y) { %y = NegativeLogLikelihoodLoss(%x, %t) {reduction = "mean"} })",
-     .whole = 4},
+     .integer_limit = 4},
     {.what = "NegativeLogLikelihoodLoss with weights",
      .graph = R"(graph g(%x: f64[a,4], %t: i64[a]) -> (%y) {
   constant %w: f64[4] = {1, 2, 0.5, 3}
   %y = NegativeLogLikelihoodLoss(%x, %t, %w)
 })",
-     .whole = 4},
+     .integer_limit = 4},
     {.what = "NegativeLogLikelihoodLoss that ignores a label",
      .graph =
          R"(graph g(%x: f64[a,4], %t: i64[a]) -> (%y) { %y = NegativeLogLikelihoodLoss(%x, %t) {reduction = "sum", ignore_index = 2} })",
-     .whole = 4},
+     .integer_limit = 4},
     {.what = "Attention",
      .graph =
          R"(graph g(%q: f64[a,2,s,4], %k: f64[a,2,t,4], %v: f64[a,2,t,3]) -> (%y) { %y = Attention(%q, %k, %v) })"},

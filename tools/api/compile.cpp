@@ -67,27 +67,28 @@ gcg::Backends make_backends(const std::string& cache, std::ostream* code) {
 
 namespace {
 
-CutReport given_cut(gcg::CutReport own) {
-  CutReport cut{std::move(own.rules), {}, {}, own.predicted_us, own.whole_us, std::move(own.whole_on)};
-  for (gcg::GroupReport& g : own.groups)
+CutReport given_cut(gcg::CutReport source) {
+  CutReport cut{std::move(source.rules), {}, {}, source.predicted_us, source.whole_us, std::move(source.whole_on)};
+  for (gcg::GroupReport& g : source.groups)
     cut.groups.push_back({std::move(g.name), std::move(g.device), std::move(g.devices), g.nodes, g.calls, g.bytes_in,
                           g.bytes_out, g.fusions_lost});
-  for (gcg::TargetLaunches& row : own.launches) cut.launches.push_back({std::move(row.target), row.whole, row.parts});
+  for (gcg::TargetLaunches& row : source.launches)
+    cut.launches.push_back({std::move(row.target), row.whole, row.parts});
   return cut;
 }
 
 }  // namespace
 
-Compiled given_result(gcg::CompileResult own) {
+Compiled given_result(gcg::CompileResult source) {
   Compiled out;
-  out.artifact = std::move(own.artifact);
-  for (gcg::PlanReport& p : own.plans)
+  out.artifact = std::move(source.artifact);
+  for (gcg::PlanReport& p : source.plans)
     out.plans.push_back({p.entry_point, p.entry, p.target, shapes_text(p), p.steps, p.kernels, std::move(p.calls),
                          p.arena_bytes, p.arena_lower_bound});
-  if (own.cut) out.cut = given_cut(std::move(*own.cut));
-  out.weight_bytes = own.weight_bytes;
-  out.code_bytes = own.code_bytes;
-  out.remarks = sentences_of(own.remarks);
+  if (source.cut) out.cut = given_cut(std::move(*source.cut));
+  out.weight_bytes = source.weight_bytes;
+  out.code_bytes = source.code_bytes;
+  out.remarks = sentences_of(source.remarks);
   return out;
 }
 

@@ -6,19 +6,19 @@
 namespace gcc_graph {
 namespace {
 
-std::vector<FunctionSummary::Value> values(std::vector<gcg::FunctionSummary::Value> own) {
+std::vector<FunctionSummary::Value> values(std::vector<gcg::FunctionSummary::Value> source) {
   std::vector<FunctionSummary::Value> out;
-  for (auto& value : own) out.push_back({std::move(value.name), std::move(value.type)});
+  for (auto& value : source) out.push_back({std::move(value.name), std::move(value.type)});
   return out;
 }
 
-FunctionSummary summary(gcg::FunctionSummary own) {
-  return {std::move(own.name), values(std::move(own.inputs)), values(std::move(own.outputs)), own.nodes,
-          own.constant_bytes,  std::move(own.calls),          std::move(own.labels)};
+FunctionSummary summary(gcg::FunctionSummary source) {
+  return {std::move(source.name), values(std::move(source.inputs)), values(std::move(source.outputs)), source.nodes,
+          source.constant_bytes,  std::move(source.calls),          std::move(source.labels)};
 }
 
-ChangedLibrary changed(gcg::ChangedLibrary own) {
-  return {std::move(own.bytes), summary(std::move(own.function)), own.is_empty};
+ChangedLibrary changed(gcg::ChangedLibrary source) {
+  return {std::move(source.bytes), summary(std::move(source.function)), source.is_empty};
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ ChangedLibrary remove_function(const std::string& library_path, const std::strin
 std::vector<FunctionSummary> list_functions(const std::string& library_path) {
   return detail::guarded([&] {
     std::vector<FunctionSummary> out;
-    for (gcg::FunctionSummary& own : gcg::list_functions(library_path)) out.push_back(summary(std::move(own)));
+    for (gcg::FunctionSummary& source : gcg::list_functions(library_path)) out.push_back(summary(std::move(source)));
     return out;
   });
 }

@@ -75,6 +75,13 @@ Sentences say(const gcg::TrainedParameters& p) {
   return all;
 }
 
+Sentences say(const gcg::Recomputation& r) {
+  const double percent = r.microseconds > 0 ? 100 * r.added / r.microseconds : 0;
+  return {concat("'", r.entry, "' computes values again to stay within the memory limit: it repeats ", r.repeated,
+                 " of ", r.steps, " steps, the arena shrinks from ", r.bytes_before, " to ", r.bytes_after,
+                 " bytes, and a run takes ", std::round(10 * percent) / 10, "% longer (predicted)")};
+}
+
 Sentences say(const gcg::EqualExtents& equal) {
   constexpr size_t kMost = 4;
   Sentences all;

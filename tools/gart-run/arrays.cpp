@@ -73,11 +73,11 @@ double bf16_value(uint16_t bits) {
 
 }  // namespace
 
-Arrays inputs_of(const gart::Program& program, const std::string& entry, const std::vector<std::string>& given,
+Arrays inputs_of(const gart::Program& program, const std::string& entry, const std::vector<std::string>& files,
                  const std::vector<std::string>& dims, int64_t seed) {
   const auto infos = program.inputs(entry);
   Arrays arrays;
-  for (const std::string& text : given) {
+  for (const std::string& text : files) {
     const auto [name, path] = parted("--input", text);
     if (std::none_of(infos.begin(), infos.end(), [&, &n = name](const gart::TensorInfo& i) { return i.name == n; }))
       fail("--input ", text, ": the model has no input '", name, "'");

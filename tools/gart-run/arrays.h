@@ -11,9 +11,9 @@ namespace gcg::tools {
 
 using Arrays = std::map<std::string, HostTensor>;
 
-/// `given`: "NAME=F.npy". `dims`: "NAME=VALUE", for the symbolic extents of inputs that `given` does not list. Other
+/// `files`: "NAME=F.npy". `dims`: "NAME=VALUE", for the symbolic extents of inputs that `files` does not list. Other
 /// inputs get random numbers if `seed` is at least 0. Throws Error with one sentence.
-Arrays inputs_of(const gart::Program& program, const std::string& entry, const std::vector<std::string>& given,
+Arrays inputs_of(const gart::Program& program, const std::string& entry, const std::vector<std::string>& files,
                  const std::vector<std::string>& dims, int64_t seed);
 
 /// All F.npy of a folder by their names without the ending.

@@ -10,7 +10,7 @@
 #include "tools/gcc-graph/io/compare_elements.h"
 #include "tools/gcc-graph/io/golden.h"
 #include "tools/gcc-graph/io/printable.h"
-#include "tools/gcc-graph/options/trust_option.h"
+#include "tools/gcc-graph/io/trust_option.h"
 #include "tools/gcc-graph/support/fail.h"
 
 // libgcc_graph's header declares this class. The program uses nothing else of that library.
@@ -23,7 +23,7 @@ constexpr int kDiffers = 3;  // exit code
 
 struct Arguments {
   std::string artifact, entry, device, target, outputs, expect;
-  std::vector<std::string> given, dims;
+  std::vector<std::string> files, dims;
   TrustOption trust;
   int64_t seed = -1;
   int threads = 0;
@@ -93,7 +93,7 @@ bool is_as_expected(const std::vector<gart::Tensor>& outputs, const Arguments& a
 
 void run(const Arguments& a) {
   const gart::Program program = load(a);
-  const Arrays inputs = inputs_of(program, a.entry, a.given, a.dims, a.seed);
+  const Arrays inputs = inputs_of(program, a.entry, a.files, a.dims, a.seed);
   std::vector<gart::NamedTensor> views;
   for (const auto& [name, tensor] : inputs) views.push_back({name, tensor.view()});
   const std::vector<gart::Tensor> outputs =
@@ -111,7 +111,7 @@ void bench(const Arguments& a) {
   const auto begin = Clock::now();
   const gart::Program program = load(a);
   const double load_ms = milliseconds(Clock::now() - begin);
-  const Arrays inputs = inputs_of(program, a.entry, a.given, a.dims, std::max<int64_t>(a.seed, 1));
+  const Arrays inputs = inputs_of(program, a.entry, a.files, a.dims, std::max<int64_t>(a.seed, 1));
   gart::Invocation invocation = value_or_throw(program.new_invocation(a.entry));
   for (const auto& [name, tensor] : inputs) check(invocation.set_input(name, tensor.view()));
   std::vector<double> times;
@@ -160,7 +160,7 @@ void add_device(CLI::App& c, Arguments& a) {
 }
 
 void add_inputs(CLI::App& c, Arguments& a) {
-  c.add_option("--input", a.given, "NAME=F.npy; once per input");
+  c.add_option("--input", a.files, "NAME=F.npy; once per input");
   c.add_option("--random", a.seed, "SEED: random numbers for every input that is not given")
       ->check(CLI::Range(0, 1 << 30));
   c.add_option("--dim", a.dims, "NAME=VALUE: an open extent of inputs that are not given (default: 1)");

@@ -16,9 +16,9 @@ constexpr uint64_t kMostKept = uint64_t{64} << 20;   // limit for the bytes of a
 /// The capacity allocated for a request. For blocks that the pool keeps, it is up to an eighth larger, so that values
 /// of similar size can reuse a block.
 uint64_t capacity_of(int64_t bytes) {
-  const auto wanted = static_cast<uint64_t>(bytes);
-  const uint64_t step = wanted < kLeastKept ? kAlignment : std::bit_floor(wanted) / 8;
-  return (wanted / step + 1) * step;
+  const auto needed = static_cast<uint64_t>(bytes);
+  const uint64_t step = needed < kLeastKept ? kAlignment : std::bit_floor(needed) / 8;
+  return (needed / step + 1) * step;
 }
 
 struct Pool {

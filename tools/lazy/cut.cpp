@@ -14,7 +14,7 @@ constexpr uint32_t kEvaluated = 0x80000000, kResult = 0x40000000;
 void add_evaluated(Cut& cut, const Node& node, uint32_t at) {
   cut.evaluated.push_back(at);
   cut.structure.push_back(kEvaluated | static_cast<uint32_t>(node.type->dtype));
-  cut.structure.push_back(node.type->extents->form);
+  cut.structure.push_back(node.type->extents->pattern);
   cut.extents.push_back(node.type->extents);
 }
 
@@ -22,7 +22,7 @@ void add_run(Cut& cut, const Node& node, bool is_result) {
   ++cut.runs;
   cut.structure.push_back(node.op->id | (is_result ? kResult : 0));
   if (node.ints == nullptr) return;
-  cut.structure.push_back(node.ints->form);
+  cut.structure.push_back(node.ints->pattern);
   cut.extents.push_back(node.ints);
 }
 
@@ -53,7 +53,7 @@ uint64_t Cut::hash() const {
   return hash;
 }
 
-void make_cut(std::span<Node* const> wanted, Cut& cut, bool through, std::span<Node* const> ends) {
+void make_cut(std::span<Node* const> requested, Cut& cut, bool through, std::span<Node* const> ends) {
   cut.clear();
   const uint64_t walk = ++walks;
   uint32_t met = 0, at = 0;
@@ -63,7 +63,7 @@ void make_cut(std::span<Node* const> wanted, Cut& cut, bool through, std::span<N
     node->position = met++;
     return true;
   };
-  for (Node* node : wanted)
+  for (Node* node : requested)
     if (claim(node)) cut.nodes.push_back(node);
   const size_t first_wanted = cut.nodes.size();
   const auto ends_here = [&](const Node* node) {

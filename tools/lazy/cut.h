@@ -29,9 +29,9 @@ struct Cut {
 /// cut is no longer in use.
 std::mutex& cut_mutex();
 
-/// The results of the cut are `wanted`, and all values visited by the walk that have handles. The walk stops at
+/// The results of the cut are `requested`, and all values visited by the walk that have handles. The walk stops at
 /// computed values. With `through`, it also passes through computed nodes that a tape keeps, down to `ends`.
-void make_cut(std::span<Node* const> wanted, Cut& cut, bool through = false, std::span<Node* const> ends = {});
+void make_cut(std::span<Node* const> requested, Cut& cut, bool through = false, std::span<Node* const> ends = {});
 
 /// The positions of the nodes to run, producers first.
 std::vector<uint32_t> running_order(const Cut& cut);

@@ -27,10 +27,10 @@ class Engine {
   }
 
   /// `waits`: waits for compiled code, even if the interpreter could compute the values meanwhile.
-  void evaluate(std::span<Node* const> wanted, bool waits) {
+  void evaluate(std::span<Node* const> requested, bool waits) {
     const std::lock_guard lock(cut_mutex());
     waits_ = waits || ProgramCache::instance().is_deterministic();
-    make_cut(wanted, cut_);
+    make_cut(requested, cut_);
     if (cut_.runs == 0) return;
     ++evaluations;
     if (cut_.runs <= kMostNodes)
@@ -62,7 +62,7 @@ class Engine {
     if (program->state < Program::State::ready) {
       if (waits_ || program->work < 0 || program->work > kInterpreterWork)
         programs.wait_for(program);
-      else if (program->state == Program::State::wanted)
+      else if (program->state == Program::State::requested)
         programs.request(program);
     }
     if (program->state == Program::State::ready) {
@@ -81,7 +81,7 @@ class Engine {
   /// The program to run: with plain or with packed weights. Requests the packed program if it is not compiled yet.
   static Program& variant_of(Program& program, const Cut& cut) {
     Program& variant = program.variant_for(cut);
-    if (program.packed != nullptr && program.packed->state == Program::State::wanted)
+    if (program.packed != nullptr && program.packed->state == Program::State::requested)
       ProgramCache::instance().request(program.packed);
     return variant;
   }
@@ -130,10 +130,10 @@ class Engine {
   std::vector<Node*> results_;
 };
 
-void evaluate_arrays(std::span<const Array> wanted, bool waits) {
+void evaluate_arrays(std::span<const Array> requested, bool waits) {
   std::vector<Node*> nodes;
-  nodes.reserve(wanted.size());
-  for (const Array& a : wanted)
+  nodes.reserve(requested.size());
+  for (const Array& a : requested)
     if (!a.is_ready()) nodes.push_back(a.node());
   if (nodes.empty()) return;
   try {
@@ -145,7 +145,7 @@ void evaluate_arrays(std::span<const Array> wanted, bool waits) {
 
 }  // namespace
 
-void evaluate(std::span<const Array> wanted) { evaluate_arrays(wanted, false); }
+void evaluate(std::span<const Array> requested) { evaluate_arrays(requested, false); }
 
 Stats stats() {
   const Engine& engine = Engine::instance();
@@ -187,9 +187,9 @@ std::vector<Node*> nodes_of(std::span<const Array> arrays) {
 /// `parameters`: null if the graph contains its constants.
 gcg::Graph graph_between(std::span<const Array> inputs, std::span<const Array> outputs, const SaveOptions& options,
                          std::map<std::string, gcg::TensorRef>* parameters) {
-  const std::vector<Node*> ends = nodes_of(inputs), wanted = nodes_of(outputs);
+  const std::vector<Node*> ends = nodes_of(inputs), requested = nodes_of(outputs);
   const std::lock_guard lock(cut_mutex());
-  return graph_to_save(wanted, ends, options, parameters);
+  return graph_to_save(requested, ends, options, parameters);
 }
 
 /// Computes the values that depend on no input, with compiled code, so that their bits are the same as in other

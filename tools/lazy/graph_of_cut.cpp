@@ -181,9 +181,9 @@ gcg::Graph graph_of_cut(const Cut& cut, const Pattern& pattern, const Naming* na
   return Builder(cut, pattern, naming, packed).run();
 }
 
-std::vector<Node*> fixed_values(std::span<Node* const> wanted, std::span<Node* const> inputs) {
+std::vector<Node*> fixed_values(std::span<Node* const> requested, std::span<Node* const> inputs) {
   Cut cut;
-  make_cut(wanted, cut, true, inputs);
+  make_cut(requested, cut, true, inputs);
   std::vector<bool> is_fixed(cut.nodes.size(), false);
   for (const uint32_t at : cut.evaluated)
     is_fixed[at] = std::find(inputs.begin(), inputs.end(), cut.nodes[at]) == inputs.end();
@@ -208,14 +208,14 @@ std::vector<Node*> fixed_values(std::span<Node* const> wanted, std::span<Node* c
   return fixed;
 }
 
-gcg::Graph graph_to_save(std::span<Node* const> wanted, std::span<Node* const> inputs, const SaveOptions& options,
+gcg::Graph graph_to_save(std::span<Node* const> requested, std::span<Node* const> inputs, const SaveOptions& options,
                          std::map<std::string, gcg::TensorRef>* parameters) {
   Cut cut;
   std::vector<Node*> ends(inputs.begin(), inputs.end());
   if (parameters != nullptr)
-    for (Node* node : fixed_values(wanted, inputs))
+    for (Node* node : fixed_values(requested, inputs))
       if (node->ready) ends.push_back(node);
-  make_cut(wanted, cut, true, ends);
+  make_cut(requested, cut, true, ends);
   const std::vector<int64_t> extents = flat_extents(cut);
   Pattern pattern = Pattern::of(extents);
   if (options.open_batch) {

@@ -28,13 +28,13 @@ struct Naming {
 gcg::Graph graph_of_cut(const Cut& cut, const Pattern& pattern, const Naming* naming = nullptr,
                         std::span<const Weight> packed = {});
 
-/// The graph from `inputs` to `wanted`. Call it while the tape exists under which these nodes were recorded.
+/// The graph from `inputs` to `requested`. Call it while the tape exists under which these nodes were recorded.
 /// `parameters`: as in Naming.
-gcg::Graph graph_to_save(std::span<Node* const> wanted, std::span<Node* const> inputs, const SaveOptions& options,
+gcg::Graph graph_to_save(std::span<Node* const> requested, std::span<Node* const> inputs, const SaveOptions& options,
                          std::map<std::string, gcg::TensorRef>* parameters);
 
 /// The values that depend on no input and that other nodes of the graph read. They are computed before the graph is
 /// saved.
-std::vector<Node*> fixed_values(std::span<Node* const> wanted, std::span<Node* const> inputs);
+std::vector<Node*> fixed_values(std::span<Node* const> requested, std::span<Node* const> inputs);
 
 }  // namespace gcc_graph::lazy

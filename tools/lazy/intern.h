@@ -15,7 +15,7 @@ namespace gcc_graph::lazy {
 /// Lists of numbers that may differ in a second run: a shape, or the static operands of a node.
 struct Extents {
   uint32_t id;
-  uint32_t form;  // equal for lists that have equal lengths and the same zeros, ones and negative numbers
+  uint32_t pattern;  // equal for lists that have equal lengths and the same zeros, ones and negative numbers
   std::vector<int64_t> values;
   std::vector<uint32_t> lengths;
 };

@@ -17,7 +17,7 @@
 namespace gcc_graph::lazy {
 
 struct Program {
-  enum class State : uint8_t { wanted, compiling, ready, failed };
+  enum class State : uint8_t { requested, compiling, ready, failed };
 
   Pattern pattern;
   std::vector<int64_t> made_of;     // the extents of the first cut that needed the program
@@ -28,7 +28,7 @@ struct Program {
   int64_t runs = 0;                 // number of runs of compiled code, counted if there are weights
   std::shared_ptr<Program> packed;  // the same graph with panels in place of weights that last; null: not requested yet
   gcg::Graph graph;                 // kept until the graph is compiled
-  std::atomic<State> state{State::wanted};
+  std::atomic<State> state{State::requested};
   std::string error;  // the reason for a failure
   bool from_disk = false;
   double milliseconds = 0;

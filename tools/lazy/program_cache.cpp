@@ -130,7 +130,7 @@ std::shared_ptr<Program> ProgramCache::program_for(Family& family, const Cut& cu
 void ProgramCache::request(const std::shared_ptr<Program>& program) {
   ends_first.touch();
   const std::lock_guard lock(mutex_);
-  if (program->state != Program::State::wanted) return;  // another thread has started it since the caller looked
+  if (program->state != Program::State::requested) return;  // another thread has started it since the caller looked
   if (std::find(queue_.begin(), queue_.end(), program) != queue_.end()) return;
   queue_.push_back(program);
   if (queue_.size() > kMostWaiting) queue_.pop_front();
@@ -187,7 +187,7 @@ void ProgramCache::work() {
 
 void ProgramCache::wait_for(const std::shared_ptr<Program>& program) {
   std::unique_lock lock(mutex_);
-  if (program->state == Program::State::wanted) {
+  if (program->state == Program::State::requested) {
     std::erase(queue_, program);
     make(program, lock);
   }

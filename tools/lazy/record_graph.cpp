@@ -67,7 +67,7 @@ class Recorder {
     std::vector<Array> arrays;
     std::vector<std::vector<int64_t>> lists;
     Attributes attributes;
-    for (const auto& [key, given] : node.attributes) attributes[key] = attribute_of(node, key, given);
+    for (const auto& [key, recorded] : node.attributes) attributes[key] = attribute_of(node, key, recorded);
     for (size_t k = 0; k < node.inputs.size(); ++k) {
       if (!node.inputs[k].valid()) {
         operands += '_';

@@ -61,11 +61,11 @@ std::vector<Node*> nodes_of(std::span<const Array> arrays) {
 }  // namespace
 
 Recording::Recording(std::span<const Array> placeholders, std::span<const Array> outputs) {
-  const std::vector<Node*> ends = nodes_of(placeholders), wanted = nodes_of(outputs);
+  const std::vector<Node*> ends = nodes_of(placeholders), requested = nodes_of(outputs);
   auto body = std::make_shared<Body>();
   const std::lock_guard lock(cut_mutex());
   Cut cut;
-  make_cut(wanted, cut, true, ends);
+  make_cut(requested, cut, true, ends);
   std::vector<uint32_t> numbers(cut.nodes.size(), 0);
   for (const Node* end : ends) body->types.push_back(end->type);
   int64_t first_serial = ends.empty() ? 0 : ends.front()->serial;
@@ -91,7 +91,7 @@ Recording::Recording(std::span<const Array> placeholders, std::span<const Array>
     body->steps.push_back(std::move(step));
     body->operators += node.op->def != nullptr ? 1 : 0;
   }
-  for (const Node* node : wanted) body->outputs.push_back(numbers[node->position]);
+  for (const Node* node : requested) body->outputs.push_back(numbers[node->position]);
   body->count_references();
   body_ = std::move(body);
 }

@@ -71,9 +71,9 @@ const Buffer& panels_of(const Cut& cut, const Weight& weight) {
     const Type& type = *buffer.type;
     panels = Buffer::allocate(*weight.panels_type(type), buffer.maker);
     const int64_t columns = type.shape()[1];
-    gcg::pack_panels({static_cast<const float*>(buffer.data), weight.rows(type), weight.columns(type),
-                      weight.is_transposed ? 1 : columns, weight.is_transposed ? columns : 1},
-                     gcg::kPanelColumns, static_cast<float*>(panels->data));
+    gcg::pack_panels<float>({static_cast<const float*>(buffer.data), weight.rows(type), weight.columns(type),
+                             weight.is_transposed ? 1 : columns, weight.is_transposed ? columns : 1},
+                            gcg::kPanelColumns, static_cast<float*>(panels->data));
   }
   return *panels;
 }

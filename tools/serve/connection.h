@@ -2,6 +2,7 @@
 #pragma once
 
 #include <boost/asio.hpp>
+#include <boost/asio/ssl.hpp>
 #include <memory>
 #include <unordered_set>
 
@@ -19,9 +20,9 @@ struct ConnectionList {
   bool is_closing = false;  // each connection ends after its reply
 };
 
-/// Serves requests from the socket until its client or a limit ends it.
-void start_connection(boost::asio::ip::tcp::socket socket, const HttpOptions& options, const Handler& handler,
-                      const std::shared_ptr<ConnectionList>& list);
+/// Serves requests from the socket, over TLS unless `tls` is null, until its client or a limit ends it.
+void start_connection(boost::asio::ip::tcp::socket socket, boost::asio::ssl::context* tls, const HttpOptions& options,
+                      const Handler& handler, const std::shared_ptr<ConnectionList>& list);
 
 /// Closes connections that wait for a request; the others end after their reply.
 void close_idle(ConnectionList& list);

@@ -1,6 +1,7 @@
 #include "tools/serve/http_server.h"
 
 #include <csignal>
+#include <optional>
 #include <stdexcept>
 
 #include "tools/serve/connection.h"
@@ -16,6 +17,7 @@ struct HttpServer::State {
 
   HttpOptions options;
   Handler handler;
+  std::optional<asio::ssl::context> tls;
   asio::io_context context;  // one thread runs it, so the members below need no lock
   Tcp::acceptor acceptor;
   asio::signal_set signals;
@@ -23,12 +25,30 @@ struct HttpServer::State {
   std::shared_ptr<ConnectionList> connections = std::make_shared<ConnectionList>();
   int signals_seen = 0;
 
+  void read_certificate();
   void listen();
   void accept();
   void accepted(boost::system::error_code error, Tcp::socket socket);
   void stop_when_sent(std::chrono::steady_clock::time_point latest);
   void await_signal(const std::function<void(int)>& on_signal);
 };
+
+void HttpServer::State::read_certificate() {
+  if (options.certificate.empty()) return;
+  tls.emplace(asio::ssl::context::tls_server);
+  SSL_CTX_set_min_proto_version(tls->native_handle(), TLS1_2_VERSION);
+  tls->set_options(asio::ssl::context::no_compression);
+  tls->set_password_callback([](size_t, asio::ssl::context::password_purpose) { return std::string(); });
+  boost::system::error_code error;
+  tls->use_certificate_chain_file(options.certificate, error);
+  if (error)
+    throw std::runtime_error("--cert " + options.certificate +
+                             " is not a PEM file with certificates: " + error.message());
+  tls->use_private_key_file(options.key, asio::ssl::context::pem, error);
+  if (error)
+    throw std::runtime_error("--key " + options.key +
+                             " is not a PEM file with the certificate's private key: " + error.message());
+}
 
 void HttpServer::State::listen() {
   try {
@@ -61,7 +81,7 @@ void HttpServer::State::accepted(boost::system::error_code error, Tcp::socket so
     ++connections->counts.refused;  // the destructor closes the socket
   } else {
     ++connections->counts.accepted;
-    start_connection(std::move(socket), options, handler, connections);
+    start_connection(std::move(socket), tls ? &*tls : nullptr, options, handler, connections);
   }
   accept();
 }
@@ -76,6 +96,7 @@ void HttpServer::State::await_signal(const std::function<void(int)>& on_signal) 
 
 HttpServer::HttpServer(const HttpOptions& options, Handler handler)
     : state_(std::make_shared<State>(options, std::move(handler))) {
+  state_->read_certificate();
   state_->listen();
 }
 

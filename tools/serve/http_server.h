@@ -23,11 +23,11 @@ class HttpServer {
   /// Serves on the caller's thread until stop(). Calls `on_signal` once for each SIGINT or SIGTERM.
   void run(const std::function<void(int count)>& on_signal);
   /// Accepts no further connections, and closes connections without a request. Other connections end after their reply.
-  /// For any thread.
+  /// Any thread may call it.
   void close();
-  /// Ends run() at once. For any thread.
+  /// Ends run() at once. Any thread may call it.
   void stop();
-  /// Ends run() when all connections have ended after close(), or at `latest`. For any thread.
+  /// Ends run() when all connections have ended after close(), or at `latest`. Any thread may call it.
   void stop_when_sent(std::chrono::steady_clock::time_point latest);
 
   struct State;

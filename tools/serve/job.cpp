@@ -68,7 +68,7 @@ gart::TensorView rows_of(const gart::TensorView& tensor, int64_t first, int64_t 
 
 void run_alone(InferJob& job, const gart::Session* session) {
   const auto inputs = inputs_of(job);
-  const auto wanted = wanted_by(job);
+  const auto requested = wanted_by(job);
   InferReply reply(job.request, job.model->id(), job.model->version());
   job.times.ready = Clock::now();
   bool is_first = true;
@@ -78,9 +78,9 @@ void run_alone(InferJob& job, const gart::Session* session) {
     reply.add(name, tensor);
   };
   if (session != nullptr)
-    job.model->run(*session, job.request.entry, inputs, wanted, take);
+    job.model->run(*session, job.request.entry, inputs, requested, take);
   else
-    job.model->run(job.request.entry, inputs, wanted, take);
+    job.model->run(job.request.entry, inputs, requested, take);
   if (is_first) job.times.ran = Clock::now();
   job.model->statistics.count_run(job.rows, job.times.ran - job.times.ready);
   answer(job, reply.take());

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -18,7 +19,9 @@ struct Order {
   auto operator<=>(const Order&) const = default;
 };
 
+/// A request, or a step of other work, which then has no other members than `step` and `order`.
 struct InferJob {
+  std::function<void()> step;
   std::shared_ptr<Model> model;
   InferRequest request;
   Answer answer;

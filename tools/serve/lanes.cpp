@@ -40,11 +40,35 @@ void Lanes::submit(std::unique_ptr<InferJob> job) {
   }
 }
 
+void Lanes::check_room(size_t others) const {
+  if (is_draining_) refuse(503, "the server is shutting down");
+  if (jobs_.size() + others >= options_.queue)
+    refuse(429, "the queue is full: ", options_.queue, " requests wait; try again later");
+}
+
+void Lanes::admit(size_t others) const {
+  const std::lock_guard lock(mutex_);
+  check_room(others);
+}
+
+bool Lanes::wants_turn() const {
+  const std::lock_guard lock(mutex_);
+  return is_stopping_ || !jobs_.empty() || !tasks_.empty();
+}
+
+void Lanes::submit_step(std::function<void()> step) {
+  auto job = std::make_unique<InferJob>();
+  job->step = std::move(step);
+  const std::lock_guard lock(mutex_);
+  job->order = {kDefaultPriority, next_++};
+  InferJob& placed = *job;
+  jobs_.emplace(placed.order, std::move(job));
+  make_ready(placed);
+}
+
 void Lanes::enqueue(std::unique_ptr<InferJob>& job) {
   const std::lock_guard lock(mutex_);
-  if (is_draining_) refuse(503, "the server is shutting down");
-  if (jobs_.size() >= options_.queue)
-    refuse(429, "the queue is full: ", options_.queue, " requests wait; try again later");
+  check_room(0);
   job->order = {job->request.priority == 0 ? kDefaultPriority : job->request.priority, next_++};
   const bool waits = !job->sequence.empty() && enter_sequence(*job);
   if (job->deadline != Clock::time_point::max()) {
@@ -154,6 +178,7 @@ void Lanes::work() {
 }
 
 void Lanes::run(Batch batch) {
+  if (batch[0]->step) return batch[0]->step();
   const std::string key = batch[0]->sequence;
   if (key.empty()) return run_jobs(batch, nullptr);
   const bool ends = batch[0]->request.sequence.ends;

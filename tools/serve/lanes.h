@@ -35,8 +35,15 @@ class Lanes {
 
   /// Queues a job. Answers at once with 429 if the queue is full, or with 503 after drain().
   void submit(std::unique_ptr<InferJob> job);
+  /// Queues a step of work that was admitted. It waits for its turn among the requests.
+  void submit_step(std::function<void()> step);
+  /// True if a step should end soon, because other requests wait or the threads end.
+  bool wants_turn() const;
+  /// Throws Refusal if there is no room for another request beside `others` that wait elsewhere, or after drain().
+  void admit(size_t others) const;
   /// Queues other work, such as loading a model; lanes run it before the waiting requests.
   void run_task(std::function<void()> task);
+  void run_task_at(Clock::time_point time, std::function<void()> task);
   /// Ends the threads; requests that wait are not answered.
   void stop();
   /// Accepts no more requests. Returns true when all earlier ones are answered, false at `latest`.
@@ -64,6 +71,7 @@ class Lanes {
   void keep_time();
   /// Takes the job. If it throws Refusal, the job stays with the caller.
   void enqueue(std::unique_ptr<InferJob>& job);
+  void check_room(size_t others) const;
   bool enter_sequence(InferJob& job);
   void make_ready(InferJob& job);
   std::unique_ptr<InferJob> extract(Order order);
@@ -84,6 +92,7 @@ class Lanes {
   std::unordered_map<std::string, Sequence> sequences_;
   std::list<std::string> idle_;  // sequences that are not busy, the least recently used first
   std::deque<std::function<void()>> tasks_;
+  std::multimap<Clock::time_point, std::function<void()>> later_tasks_;
   uint64_t next_ = 0;
   size_t running_ = 0;
   bool is_draining_ = false, is_stopping_ = false;

@@ -3,8 +3,8 @@
 
 namespace gcg::serve {
 
-/// Takes out requests whose deadline has passed, and sequences that were idle for too long. Returns the time of the
-/// next deadline or end of a sequence.
+/// Takes out requests whose deadline has passed, and sequences that were idle for too long, and queues tasks whose time
+/// has come. Returns the time of the next such event.
 Clock::time_point Lanes::expire(Batch& expired) {
   const Clock::time_point now = Clock::now();
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
@@ -25,7 +25,12 @@ Clock::time_point Lanes::expire(Batch& expired) {
   }
   while (!idle_.empty() && sequences_.at(idle_.front()).last_use + options_.sequence_idle <= now)
     drop_sequence(std::string(idle_.front()), expired);
+  for (; !later_tasks_.empty() && later_tasks_.begin()->first <= now; later_tasks_.erase(later_tasks_.begin())) {
+    tasks_.push_back(std::move(later_tasks_.begin()->second));
+    work_.notify_one();
+  }
   Clock::time_point next = deadlines_.empty() ? Clock::time_point::max() : deadlines_.begin()->first;
+  if (!later_tasks_.empty()) next = std::min(next, later_tasks_.begin()->first);
   if (!idle_.empty()) next = std::min(next, sequences_.at(idle_.front()).last_use + options_.sequence_idle);
   return next;
 }
@@ -59,10 +64,17 @@ void Lanes::run_task(std::function<void()> task) {
   work_.notify_one();
 }
 
+void Lanes::run_task_at(Clock::time_point time, std::function<void()> task) {
+  const std::lock_guard lock(mutex_);
+  later_tasks_.emplace(time, std::move(task));
+  time_.notify_one();
+}
+
 bool Lanes::drain(Clock::time_point latest) {
   std::unique_lock lock(mutex_);
   is_draining_ = true;
-  return idle_lanes_.wait_until(lock, latest, [&] { return running_ == 0 && jobs_.empty() && tasks_.empty(); });
+  return idle_lanes_.wait_until(
+      lock, latest, [&] { return running_ == 0 && jobs_.empty() && tasks_.empty() && later_tasks_.empty(); });
 }
 
 void Lanes::end_sequences(const Model& model) {

@@ -7,7 +7,7 @@
 
 namespace gcg::serve {
 
-/// {"time":"2026-01-31T12:00:00.123Z","event":"request","status":200}. The values are JSON. For any thread.
+/// {"time":"2026-01-31T12:00:00.123Z","event":"request","status":200}. The values are JSON. Any thread may call it.
 void log_event(const std::string& event, std::initializer_list<std::pair<const char*, std::string>> fields);
 
 }  // namespace gcg::serve

@@ -7,8 +7,8 @@
 namespace gcg::serve {
 namespace {
 
-bool is_wanted(std::span<const std::string> wanted, std::string_view name) {
-  return wanted.empty() || std::ranges::find(wanted, name) != wanted.end();
+bool is_wanted(std::span<const std::string> requested, std::string_view name) {
+  return requested.empty() || std::ranges::find(requested, name) != requested.end();
 }
 
 }  // namespace
@@ -19,21 +19,22 @@ void refuse_error(const gart::Error& error) {
   throw Refusal(is_request ? 400 : error.code == ErrorCode::out_of_memory ? 503 : 500, error.message);
 }
 
-Model::Model(gart::store::StoredVersion stored, const std::string& path, const DeviceOptions& options)
-    : stored_(std::move(stored)) {
+Model::Model(gart::store::StoredVersion stored, const std::string& path, std::shared_ptr<const ArtifactBytes> bytes,
+             const DeviceOptions& options, MemoryTotal memory)
+    : stored_(std::move(stored)), memory_(std::move(memory)), file_(memory_, stored_.bytes), bytes_(std::move(bytes)) {
   // The file needs no verification: the store has compared its digest with the file that was verified when it was
   // added.
   if (!stored_.facts.groups.empty() && options.device.empty()) {
     gart::fleet::LoadOptions load;
     load.verify = false;
     load.threads = options.threads;
-    fleet_ = value_or_refuse(gart::fleet::load(path, load));
+    fleet_ = value_or_refuse(bytes_ ? gart::fleet::load(bytes_->get(), load) : gart::fleet::load(path, load));
   } else {
     gart::LoadOptions load;
     load.verify = false;
     load.threads = options.threads;
     load.device = options.device;
-    program_ = value_or_refuse(gart::load(path, load));
+    program_ = value_or_refuse(bytes_ ? gart::load(bytes_->get(), load) : gart::load(path, load));
   }
 }
 
@@ -61,11 +62,18 @@ std::span<const gart::TensorInfo> Model::outputs(const std::string& entry) const
   return program_ ? program_->outputs(entry) : fleet_->outputs();
 }
 
-bool Model::is_sequential(const std::string& entry) const {
-  return std::ranges::any_of(stored_.facts.operations, [&](const gart::store::Operation& operation) {
-    const bool is_it = entry.empty() ? &operation == &stored_.facts.operations.front() : operation.entry == entry;
-    return is_it && operation.kind == "sequence";
-  });
+std::string_view Model::kind_of(const std::string& entry) const {
+  for (const gart::store::Operation& operation : stored_.facts.operations)
+    if (entry.empty() || operation.entry == entry) return operation.kind;
+  return "";
+}
+
+int64_t Model::memory_bytes() const {
+  const std::lock_guard lock(mutex_);
+  int64_t bytes = file_.bytes();
+  for (const auto& [entry, all] : idle_)
+    for (const Borrowed& one : all) bytes += one.memory.bytes();
+  return bytes;
 }
 
 void Model::check_output(const std::string& entry, const std::string& name) const {
@@ -76,37 +84,40 @@ void Model::check_output(const std::string& entry, const std::string& name) cons
     refuse(400, "the model '", id(), "' has no output '", name, "'");
 }
 
-gart::Invocation Model::borrow(const std::string& entry) {
+Model::Borrowed Model::borrow(const std::string& entry) {
   {
     const std::lock_guard lock(mutex_);
-    std::vector<gart::Invocation>& idle = idle_[entry];
+    std::vector<Borrowed>& idle = idle_[entry];
     if (!idle.empty()) {
-      gart::Invocation invocation = std::move(idle.back());
+      Borrowed borrowed = std::move(idle.back());
       idle.pop_back();
-      return invocation;
+      return borrowed;
     }
   }
-  return value_or_refuse(program_->new_invocation(entry));
+  return {value_or_refuse(program_->new_invocation(entry)), CountedBytes(memory_, 0)};
 }
 
-void Model::give_back(const std::string& entry, gart::Invocation invocation) {
+void Model::give_back(const std::string& entry, Borrowed borrowed) {
+  borrowed.memory.set(borrowed.invocation.memory().arena_bytes);
   const std::lock_guard lock(mutex_);
-  idle_[entry].push_back(std::move(invocation));
+  idle_[entry].push_back(std::move(borrowed));
 }
 
 void Model::run(const std::string& entry, std::span<const gart::NamedTensor> inputs,
-                std::span<const std::string> wanted, const Take& take) {
-  if (fleet_) return run_on_fleet(inputs, wanted, take);
-  gart::Invocation invocation = borrow(entry);
+                std::span<const std::string> requested, const Take& take) {
+  if (fleet_) return run_on_fleet(inputs, requested, take);
+  if (kind_of(entry) == "training") has_changed_ = true;
+  Borrowed borrowed = borrow(entry);
+  gart::Invocation& invocation = borrowed.invocation;
   for (const gart::NamedTensor& input : inputs) value_or_refuse(invocation.set_input(input.name, input.tensor));
   value_or_refuse(invocation.run());
   const std::span<const gart::TensorInfo> infos = outputs(entry);
   for (size_t i = 0; i < infos.size(); ++i)
-    if (is_wanted(wanted, infos[i].name)) take(infos[i].name, invocation.output(i));
-  give_back(entry, std::move(invocation));
+    if (is_wanted(requested, infos[i].name)) take(infos[i].name, invocation.output(i));
+  give_back(entry, std::move(borrowed));
 }
 
-void Model::run_on_fleet(std::span<const gart::NamedTensor> inputs, std::span<const std::string> wanted,
+void Model::run_on_fleet(std::span<const gart::NamedTensor> inputs, std::span<const std::string> requested,
                          const Take& take) {
   std::optional<gart::fleet::Request> request;
   {
@@ -118,24 +129,29 @@ void Model::run_on_fleet(std::span<const gart::NamedTensor> inputs, std::span<co
   }
   if (!request) request = value_or_refuse(fleet_->new_request());
   for (const gart::NamedTensor& input : inputs) value_or_refuse(request->set_input(input.name, input.tensor));
-  const std::vector<std::string_view> names(wanted.begin(), wanted.end());
+  const std::vector<std::string_view> names(requested.begin(), requested.end());
   value_or_refuse(request->fetch(names));
   value_or_refuse(request->run());
   for (size_t i = 0; i < request->outputs(); ++i)
-    take(wanted.empty() ? fleet_->outputs()[i].name : wanted[i], request->output(i));
+    take(requested.empty() ? fleet_->outputs()[i].name : requested[i], request->output(i));
   const std::lock_guard lock(mutex_);
   idle_requests_.push_back(std::move(*request));
 }
 
 void Model::run(const gart::Session& session, const std::string& entry, std::span<const gart::NamedTensor> inputs,
-                std::span<const std::string> wanted, const Take& take) {
+                std::span<const std::string> requested, const Take& take) {
   for (const gart::Tensor& output : value_or_refuse(session.run(inputs, entry)))
-    if (is_wanted(wanted, output.name())) take(output.name(), output);
+    if (is_wanted(requested, output.name())) take(output.name(), output);
 }
 
 gart::Session Model::new_session() const {
   if (!program_) refuse(400, "the model '", id(), "' runs on a fleet, which keeps no sequences");
   return value_or_refuse(program_->new_session());
+}
+
+gart::Generator Model::new_generator() const {
+  const gart::Session session = new_session();
+  return value_or_refuse(gart::Generator::create(*program_, session));
 }
 
 }  // namespace gcg::serve

@@ -1,6 +1,7 @@
 // A loaded version of a model: its inputs and outputs, and runs of it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +12,9 @@
 
 #include "gart/fleet.hpp"
 #include "gart/gart.hpp"
+#include "gart/generate.hpp"
+#include "tools/serve/artifact_bytes.h"
+#include "tools/serve/memory_count.h"
 #include "tools/serve/statistics.h"
 #include "tools/store/store.h"
 
@@ -25,8 +29,10 @@ class Model {
  public:
   using Take = std::function<void(const std::string& output, const gart::TensorView&)>;
 
-  /// Loads the artifact at `path`: on its fleet if it was compiled for one, otherwise on one device. Throws Refusal.
-  Model(gart::store::StoredVersion stored, const std::string& path, const DeviceOptions& options);
+  /// Loads the artifact from `bytes`, or if they are null, from the file at `path`: on its fleet if it was compiled for
+  /// one, otherwise on one device. Counts its file and its runs' intermediate results in `memory`. Throws Refusal.
+  Model(gart::store::StoredVersion stored, const std::string& path, std::shared_ptr<const ArtifactBytes> bytes,
+        const DeviceOptions& options, MemoryTotal memory);
 
   const gart::store::StoredVersion& stored() const { return stored_; }
   const std::string& id() const { return stored_.id; }
@@ -36,32 +42,50 @@ class Model {
   std::span<const gart::TensorInfo> inputs(const std::string& entry) const;
   std::span<const gart::TensorInfo> outputs(const std::string& entry) const;
   /// True if runs of the entry point belong to sequences, which keep its states.
-  bool is_sequential(const std::string& entry) const;
+  bool is_sequential(const std::string& entry) const { return kind_of(entry) == "sequence"; }
   /// Throws Refusal unless `name` is an output of the entry point, or a value that the model's fleet can fetch.
   void check_output(const std::string& entry, const std::string& name) const;
 
   /// Runs once and passes the wanted outputs ({}: all) to `take`, which must not keep them. Any number of threads may
   /// run at once. Throws Refusal.
-  void run(const std::string& entry, std::span<const gart::NamedTensor> inputs, std::span<const std::string> wanted,
+  void run(const std::string& entry, std::span<const gart::NamedTensor> inputs, std::span<const std::string> requested,
            const Take& take);
   void run(const gart::Session& session, const std::string& entry, std::span<const gart::NamedTensor> inputs,
-           std::span<const std::string> wanted, const Take& take);
+           std::span<const std::string> requested, const Take& take);
   /// Throws Refusal.
   gart::Session new_session() const;
+  /// Generates tokens in a session of its own. Throws Refusal.
+  gart::Generator new_generator() const;
+
+  /// The bytes that unloading the model frees.
+  int64_t memory_bytes() const;
+  /// True if a run has changed the model's states, which unloading would lose.
+  bool has_changed() const { return has_changed_; }
 
   Statistics statistics;
 
  private:
-  void run_on_fleet(std::span<const gart::NamedTensor> inputs, std::span<const std::string> wanted, const Take& take);
+  struct Borrowed {
+    gart::Invocation invocation;
+    CountedBytes memory;
+  };
+
+  void run_on_fleet(std::span<const gart::NamedTensor> inputs, std::span<const std::string> requested,
+                    const Take& take);
   void check_entry(const std::string& entry) const;
-  gart::Invocation borrow(const std::string& entry);
-  void give_back(const std::string& entry, gart::Invocation invocation);
+  std::string_view kind_of(const std::string& entry) const;
+  Borrowed borrow(const std::string& entry);
+  void give_back(const std::string& entry, Borrowed borrowed);
 
   gart::store::StoredVersion stored_;
-  std::optional<gart::Program> program_;  // set unless `fleet_` is
+  MemoryTotal memory_;
+  CountedBytes file_;
+  std::atomic<bool> has_changed_ = false;
+  std::shared_ptr<const ArtifactBytes> bytes_;  // the program may use it in place
+  std::optional<gart::Program> program_;        // set unless `fleet_` is
   std::optional<gart::fleet::Program> fleet_;
-  std::mutex mutex_;
-  std::map<std::string, std::vector<gart::Invocation>> idle_;  // by entry point
+  mutable std::mutex mutex_;
+  std::map<std::string, std::vector<Borrowed>> idle_;  // by entry point
   std::vector<gart::fleet::Request> idle_requests_;
 };
 

@@ -79,8 +79,12 @@ struct Protocol::Call {
   }
 };
 
-Protocol::Protocol(const ProtocolOptions& options, Repository& repository, Lanes& lanes)
-    : options_(options), repository_(repository), lanes_(lanes) {}
+Protocol::Protocol(const ProtocolOptions& options, Repository& repository, Lanes& lanes, const TextModels& texts)
+    : options_(options),
+      repository_(repository),
+      lanes_(lanes),
+      generations_(lanes, options.generations, options.logs_requests),
+      openai_(texts, repository, generations_) {}
 
 Answer Protocol::observed(const HttpRequest& request, Answer answer) const {
   const std::string encoding(chosen_encoding(request.accept_encoding));
@@ -111,16 +115,21 @@ bool Protocol::is_allowed(const HttpRequest& request) const {
 
 void Protocol::handle(HttpRequest request, Answer given) {
   const Answer answer = observed(request, std::move(given));
+  bool is_openai = false;
+  const auto refuse_with = [&](unsigned status, const std::string& message, const std::string& parameter) {
+    answer(is_openai ? openai_error(status, message, parameter) : error_reply(status, message));
+  };
   try {
     Call call = {std::move(request), answer, {}, {}, {}};
     call.path = path_of(call.request.target);
+    is_openai = !call.path.empty() && call.path[0] == "v1";
     route(std::move(call));
   } catch (const Refusal& refusal) {
-    answer(error_reply(refusal.status(), refusal.what()));
+    refuse_with(refusal.status(), refusal.what(), refusal.parameter());
   } catch (const std::bad_alloc&) {
-    answer(error_reply(503, "not enough memory for this request"));
+    refuse_with(503, "not enough memory for this request", "");
   } catch (const std::exception& error) {
-    answer(error_reply(500, error.what()));
+    refuse_with(500, error.what(), "");
   }
 }
 
@@ -139,13 +148,16 @@ void Protocol::route(Call call) {
     call.path.erase(call.path.begin());
     return route_v2(std::move(call));
   }
+  if (!call.path.empty() && call.path[0] == "v1") {
+    call.path.erase(call.path.begin());
+    return openai_.handle(std::move(call.request), call.path, call.answer);
+  }
   HttpReply reply;
   call.need("GET");
   if (call.path.empty()) {
     reply.type = "text/html; charset=utf-8";
-    reply.body = page_html(repository_.stored(), [&](const gart::store::StoredVersion& v) {
-      return repository_.is_loaded(v.id, std::to_string(v.version));
-    });
+    reply.body = page_html(repository_.stored(),
+                           [&](const gart::store::StoredVersion& v) { return repository_.is_loaded(v.id, v.version); });
   } else if (call.is({"metrics"})) {
     reply.type = "text/plain; version=0.0.4";
     reply.body = metrics();
@@ -278,6 +290,11 @@ std::string Protocol::metrics() const {
   number("gart_http_requests_total", "counter", "HTTP requests of all kinds.", http.requests);
   number("gart_queue_length", "gauge", "Requests that wait for a lane.", lanes_.waiting());
   number("gart_sequences", "gauge", "Sequences with states.", lanes_.sequences());
+  number("gart_generations", "gauge", "Requests for text that run or wait.", generations_.count());
+  number("gart_memory_bytes", "gauge", "Bytes that loaded models hold.", static_cast<uint64_t>(repository_.memory()));
+  if (repository_.budget() > 0)
+    number("gart_memory_budget_bytes", "gauge", "Most bytes that loaded models may hold.",
+           static_cast<uint64_t>(repository_.budget()));
   std::map<std::string, std::string> lines;
   for (const auto& model : repository_.loaded())
     model->statistics.add_metrics(lines, "model=\"" + model->id() + "\",version=\"" + model->version() + "\"");

@@ -1,5 +1,5 @@
 // The Open Inference Protocol v2 over HTTP, with Triton's extensions for binary tensors, sequences, statistics,
-// configuration and the model repository.
+// configuration and the model repository; and OpenAI's requests for text.
 #pragma once
 
 #include <atomic>
@@ -8,6 +8,7 @@
 
 #include "tools/serve/http_server.h"
 #include "tools/serve/lanes.h"
+#include "tools/serve/openai.h"
 #include "tools/serve/repository.h"
 
 namespace gcg::serve {
@@ -17,11 +18,12 @@ struct ProtocolOptions {
   size_t body = size_t{64} << 20;  // limit of a decompressed body
   bool logs_requests = false;
   std::string version;
+  size_t generations = 16;  // most that run at a time
 };
 
 class Protocol {
  public:
-  Protocol(const ProtocolOptions& options, Repository& repository, Lanes& lanes);
+  Protocol(const ProtocolOptions& options, Repository& repository, Lanes& lanes, const TextModels& texts);
 
   /// Answers a request, perhaps later and from another thread.
   void handle(HttpRequest request, Answer answer);
@@ -47,6 +49,8 @@ class Protocol {
   const ProtocolOptions options_;
   Repository& repository_;
   Lanes& lanes_;
+  Generations generations_;
+  OpenAi openai_;
   std::atomic<bool> is_draining_ = false;
 };
 

@@ -52,21 +52,24 @@ class Drain {
 }  // namespace
 
 bool serve(const ServerOptions& options) {
-  const gart::store::Store check(options.store, gart::store::Store::Access::read);
+  const gart::store::Store check(options.models.store, gart::store::Store::Access::read);
+  const TextModels texts(options.tokenizers);
   // The server outlives the lanes, because their last requests send answers to its connections.
   Protocol* handler = nullptr;
   HttpServer server(options.http, [&](HttpRequest request, Answer answer) {
     handler->handle(std::move(request), std::move(answer));
   });
   Lanes lanes(options.lanes);
-  Repository repository(options.store, options.devices, lanes);
-  Protocol protocol({options.token, options.http.body, options.logs_requests, options.version}, repository, lanes);
+  Repository repository(options.models, lanes);
+  Protocol protocol({options.token, options.http.body, options.logs_requests, options.version, options.generations},
+                    repository, lanes, texts);
   protocol.counts = [&] { return server.counts(); };
   handler = &protocol;
-  for (const std::string& model : options.models) load(repository, model);
+  for (const std::string& model : options.loads) load(repository, model);
   log_event("ready", {{"address", in_quotes(options.http.address)},
                       {"port", std::to_string(server.port())},
-                      {"store", in_quotes(options.store)},
+                      {"tls", options.http.certificate.empty() ? "false" : "true"},
+                      {"store", in_quotes(options.models.store)},
                       {"lanes", std::to_string(options.lanes.lanes)}});
   Drain drain;
   server.run([&](int count) {

@@ -6,16 +6,17 @@
 
 #include "tools/serve/http_server.h"
 #include "tools/serve/lanes.h"
-#include "tools/serve/model.h"
+#include "tools/serve/repository.h"
 
 namespace gcg::serve {
 
 struct ServerOptions {
-  std::string store;
+  RepositoryOptions models;
   HttpOptions http;
   LaneOptions lanes;
-  DeviceOptions devices;
-  std::vector<std::string> models;  // models to load before the server is ready: "ID" or "ID@VERSION"
+  std::vector<std::string> loads;  // models to load before the server is ready: "ID" or "ID@VERSION"
+  std::vector<std::pair<std::string, std::string>> tokenizers;  // ids of models that generate text, and tokenizer.json
+  size_t generations = 16;                                      // most of them that run at a time
   std::string token;
   std::chrono::seconds drain{30};  // longest time for requests to end after SIGTERM
   bool logs_requests = false;

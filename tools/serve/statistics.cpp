@@ -31,6 +31,12 @@ void Statistics::count_run(int64_t rows, Clock::duration time) {
   if (by_rows_.size() < kMostRowCounts || by_rows_.count(rows) != 0) by_rows_[rows].add(time);
 }
 
+void Statistics::count_tokens(int64_t prompt, int64_t generated) {
+  const std::lock_guard lock(mutex_);
+  prompt_tokens_ += prompt;
+  generated_tokens_ += generated;
+}
+
 std::string Statistics::json(const Sum& sum) {
   return "{\"count\":" + std::to_string(sum.count) + ",\"ns\":" + std::to_string(sum.ns) + "}";
 }
@@ -64,6 +70,8 @@ void Statistics::add_metrics(std::map<std::string, std::string>& lines, const st
   line("gart_rows_total", "", "", std::to_string(rows_));
   line("gart_queue_seconds_total", "", "", seconds(queue_.ns));
   line("gart_run_seconds_total", "", "", seconds(infer_.ns));
+  line("gart_prompt_tokens_total", "", "", std::to_string(prompt_tokens_));
+  line("gart_generated_tokens_total", "", "", std::to_string(generated_tokens_));
   const char* histogram = "gart_request_seconds";
   for (size_t i = 0; i < kBucketsUs.size(); ++i)
     line(histogram, "_bucket", ",le=\"" + std::to_string(static_cast<double>(kBucketsUs[i]) * 1e-6) + "\"",

@@ -27,6 +27,8 @@ class Statistics {
   void count(const RequestTimes& times);
   /// Counts a run of the model with `rows` rows.
   void count_run(int64_t rows, Clock::duration time);
+  /// Counts a request for text.
+  void count_tokens(int64_t prompt, int64_t generated);
   /// An entry of "model_stats".
   std::string json(const std::string& model, const std::string& version) const;
   /// A family of metrics in Prometheus' text format.
@@ -39,6 +41,8 @@ class Statistics {
       {"gart_rows_total", "counter", "Rows along the first axis in all runs."},
       {"gart_queue_seconds_total", "counter", "Time that requests waited for a lane."},
       {"gart_run_seconds_total", "counter", "Time of runs, once for each of their requests."},
+      {"gart_prompt_tokens_total", "counter", "Tokens of prompts."},
+      {"gart_generated_tokens_total", "counter", "Tokens that were generated."},
       {"gart_request_seconds", "histogram", "Time of successful requests from arrival to reply."},
   };
   /// Appends this model's lines to those of each family.
@@ -58,7 +62,7 @@ class Statistics {
   mutable std::mutex mutex_;
   Sum success_, fail_, queue_, input_, infer_, output_;
   uint64_t runs_ = 0, rows_ = 0;
-  int64_t last_ms_ = 0;
+  int64_t last_ms_ = 0, prompt_tokens_ = 0, generated_tokens_ = 0;
   std::array<uint64_t, kBucketsUs.size()> buckets_ = {};
   std::map<int64_t, Sum> by_rows_;
 };

@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kLongestId = 128;
+constexpr size_t kSignatureBytes = 64;  // of Ed25519
 
 std::string named(const Reference& model) {
   return "model '" + model.id + "'" + (model.version ? " version " + std::to_string(*model.version) : "");
@@ -41,6 +42,18 @@ bool is_foreign(const fs::path& folder) {
 int64_t pragma(const Database& database, const char* sql) {
   Query query(database, sql);
   return query.next() ? query.number(0) : 0;
+}
+
+/// The bytes of a signature's file in hexadecimal digits.
+std::string signature_in(const std::string& path) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  if (path.empty()) return "";
+  const FileMap file(path);
+  if (file.bytes().size() != kSignatureBytes)
+    refuse(path, " has ", file.bytes().size(), " bytes: a signature has ", kSignatureBytes);
+  std::string out;
+  for (const uint8_t byte : file.bytes()) out += {kDigits[byte >> 4], kDigits[byte & 15]};
+  return out;
 }
 
 }  // namespace
@@ -101,20 +114,21 @@ void Store::check_format() const {
     refuse(folder_, "/store.sqlite has format ", format, "; this program knows format ", kFormat);
 }
 
-StoredVersion Store::add(const NewVersion& given) {
-  Incoming copy(given.artifact, folder_ + "/incoming");
+StoredVersion Store::add(const NewVersion& new_version) {
+  Incoming copy(new_version.artifact, folder_ + "/incoming");
   const FileMap map(copy.path());
   StoredVersion version;
-  version.id = given.model.id;
-  version.facts = verified_facts(map.bytes(), given.artifact);
-  if (given.rows > 1) check_joins_rows(map.bytes(), given.artifact);
-  version.rows = given.rows;
+  version.id = new_version.model.id;
+  version.facts = verified_facts(map.bytes(), new_version.artifact);
+  if (new_version.rows > 1) check_joins_rows(map.bytes(), new_version.artifact);
+  version.rows = new_version.rows;
+  version.signature = signature_in(new_version.signature);
   version.digest = digest_text(map.bytes());
   version.bytes = static_cast<int64_t>(map.bytes().size());
   const FileLock lock(folder_ + "/lock");
   Transaction transaction(*database_, true);
-  const std::vector<StoredVersion> before = given.replaces ? list(version.id) : std::vector<StoredVersion>();
-  insert(version, given);
+  const std::vector<StoredVersion> before = new_version.replaces ? list(version.id) : std::vector<StoredVersion>();
+  insert(version, new_version);
   place(version, copy);
   transaction.commit();
   for (const StoredVersion& old : before)
@@ -135,28 +149,30 @@ void Store::place(const StoredVersion& version, Incoming& copy) const {
   sync_folder(folder_ + "/objects");
 }
 
-void Store::insert(StoredVersion& version, const NewVersion& given) const {
+void Store::insert(StoredVersion& version, const NewVersion& new_version) const {
   const std::string& id = version.id;
   Query(*database_, "INSERT INTO models VALUES (?, 1) ON CONFLICT DO NOTHING").bind(id).run();
   Query query(*database_, "SELECT next, datetime('now') FROM models WHERE id = ?");
   query.bind(id).next();
   const int64_t next = query.number(0);
   version.added = query.text(1);
-  version.version = given.model.version.value_or(next);
-  if (version.version == std::numeric_limits<int64_t>::max()) refuse(named(given.model), ": no version may be higher");
+  version.version = new_version.model.version.value_or(next);
+  if (version.version == std::numeric_limits<int64_t>::max())
+    refuse(named(new_version.model), ": no version may be higher");
   Query old(*database_, "SELECT 1 FROM versions WHERE id = ? AND version = ?");
   if (old.bind(id).bind(version.version).next()) {
-    if (!given.replaces) refuse("the store has ", named({id, version.version}), "; --replace replaces it");
+    if (!new_version.replaces) refuse("the store has ", named({id, version.version}), "; --replace replaces it");
     Query(*database_, "DELETE FROM versions WHERE id = ? AND version = ?").bind(id).bind(version.version).run();
   }
   Query(*database_, "UPDATE models SET next = max(next, ?) WHERE id = ?").bind(version.version + 1).bind(id).run();
-  Query(*database_, "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)")
+  Query(*database_, "INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?, ?)")
       .bind(id)
       .bind(version.version)
       .bind(version.digest)
       .bind(version.bytes)
       .bind(version.added)
       .bind(version.rows)
+      .bind(version.signature)
       .run();
   insert_facts(version);
 }
@@ -198,10 +214,18 @@ int64_t Store::remove(const Reference& model) {
 std::vector<StoredVersion> Store::list(const std::string& id) const {
   std::vector<StoredVersion> all;
   Query query(*database_,
-              "SELECT id, version, digest, bytes, added, rows FROM versions WHERE ? IN ('', id) ORDER BY id, version");
+              "SELECT id, version, digest, bytes, added, rows, signature FROM versions WHERE ? IN ('', id) ORDER BY "
+              "id, version");
   query.bind(id);
   while (query.next()) {
-    all.push_back({query.text(0), query.number(1), query.text(2), query.number(3), query.text(4), query.number(5), {}});
+    all.push_back({query.text(0),
+                   query.number(1),
+                   query.text(2),
+                   query.number(3),
+                   query.text(4),
+                   query.number(5),
+                   query.text(6),
+                   {}});
     all.back().facts = facts_of(all.back().id, all.back().version);
   }
   return all;

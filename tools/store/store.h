@@ -33,8 +33,9 @@ struct StoredVersion {
   int64_t version = 0;
   std::string digest;
   int64_t bytes = 0;
-  std::string added;  // UTC: "2026-01-31 12:00:00"
-  int64_t rows = 1;   // most rows of requests that a server may join along the first axis; 1: it does not join
+  std::string added;      // UTC: "2026-01-31 12:00:00"
+  int64_t rows = 1;       // most rows of requests that a server may join along the first axis; 1: it does not join
+  std::string signature;  // of the artifact, in hexadecimal digits; empty: it was added without one
   ArtifactFacts facts;
 };
 
@@ -43,6 +44,7 @@ struct NewVersion {
   std::string artifact;
   bool replaces = false;  // replaces the version if it exists
   int64_t rows = 1;
+  std::string signature;  // a file, as gcc-graph sign writes it; empty: none
 };
 
 class Store {
@@ -68,7 +70,7 @@ class Store {
   void create();
   void check_format() const;
   void place(const StoredVersion& version, class Incoming& copy) const;
-  void insert(StoredVersion& version, const NewVersion& given) const;
+  void insert(StoredVersion& version, const NewVersion& new_version) const;
   void insert_facts(const StoredVersion& version) const;
   ArtifactFacts facts_of(const std::string& id, int64_t version) const;
   bool is_needed(const std::string& digest) const;

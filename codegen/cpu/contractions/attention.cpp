@@ -41,7 +41,7 @@ class AttentionEmitter {
  private:
   /// The rows that one task computes.
   struct Block {
-    Values batch;            // coordinates of the batch axes, which end with `first`
+    Values batch;            // coordinates of the batch axes, then `first`
     llvm::Value *from, *to;  // row tiles
     llvm::Value *first, *rows;
     llvm::Value* packs;  // true if the block packs panels: it is the thread's first block of this entry

@@ -21,7 +21,7 @@ int fresh_axis_id(const AttentionKernel& k) {
   const auto see = [&](const Axis& a) { most = std::max(most, a.id); };
   for (const Axis& a : k.batch) see(a);
   for (const Axis& a : {k.m, k.n, k.t, k.d}) see(a);
-  for (const Expr& e : {k.scores, k.kept, k.epilogue})
+  for (const Expr& e : {k.scores, k.row_mask, k.epilogue})
     if (e) visit(e, [&](const ExprNode& n) { std::for_each(n.reduce_axes.begin(), n.reduce_axes.end(), see); });
   return most + 1;
 }
@@ -77,7 +77,7 @@ void plan_softmax(FunctionBuilder& f, const AttentionKernel& k, AttentionPlan& p
   const Expr e = unary(UnaryOp::exp, x - local_ref(0, DType::f32)), zero = constant_float(DType::f32, 0);
   Expr p = e * unary(UnaryOp::reciprocal, local_ref(1, DType::f32));
   if (k.is_nan_zero) p = select(unary(UnaryOp::is_nan, p), zero, p);
-  if (k.kept) p = select(k.kept, p, zero);
+  if (k.row_mask) p = select(k.row_mask, p, zero);
   Stage store;
   store.axes = {k.t};
   store.value = p;
@@ -91,7 +91,7 @@ void plan_softmax(FunctionBuilder& f, const AttentionKernel& k, AttentionPlan& p
     point.stage = stage;
     plan.softmax.push_back(k.t.extent.is(1) ? point : plan_row(f.target(), std::move(stage), k.t, operands));
   }
-  if (kept.stage >= 0) plan.softmax[static_cast<size_t>(kept.stage)].kept = kept;
+  if (kept.stage >= 0) plan.softmax[static_cast<size_t>(kept.stage)].kept_value = kept;
 }
 
 }  // namespace

@@ -68,40 +68,40 @@ class ConvEmitter : IndexArithmetic {
     int64_t vectors = 1;       // vectors of the group's channels
   };
 
-  /// Splits the fastest remaining index off `rest`.
-  Value* take(Value*& rest, const Dim& extent) {
+  /// Splits the fastest remaining index off `remaining`.
+  Value* take(Value*& remaining, const Dim& extent) {
     if (extent.is(1)) return f_.i64(0);
     Value* size = f_.dim(extent);
-    Value* quotient = f_.ir().CreateUDiv(rest, size);
-    Value* index = sub(rest, mul(quotient, size));
-    rest = quotient;
+    Value* quotient = f_.ir().CreateUDiv(remaining, size);
+    Value* index = sub(remaining, mul(quotient, size));
+    remaining = quotient;
     return index;
   }
 
   /// Splits a task's number into its group and the number of its region. Fewer regions than `together` may be left at
   /// the end.
-  void take_group(Task& task, Value*& rest) {
+  void take_group(Task& task, Value*& remaining) {
     if (plan_.regions_together == 1) {
-      task.group = take(rest, plan_.groups);
+      task.group = take(remaining, plan_.groups);
       return;
     }
     const int64_t together = *plan_.regions_together;
-    Value* first = mul(f_.ir().CreateUDiv(rest, f_.i64(together * plan_.groups)), together);
+    Value* first = mul(f_.ir().CreateUDiv(remaining, f_.i64(together * plan_.groups)), together);
     Value* regions = min(sub(f_.dim(plan_.regions(conv_)), first), f_.i64(together));
-    rest = sub(rest, mul(first, plan_.groups));
-    task.group = f_.ir().CreateUDiv(rest, regions);
-    rest = add(first, sub(rest, mul(task.group, regions)));
+    remaining = sub(remaining, mul(first, plan_.groups));
+    task.group = f_.ir().CreateUDiv(remaining, regions);
+    remaining = add(first, sub(remaining, mul(task.group, regions)));
   }
 
   void emit_task(Value* number) {
     Task task;
-    Value* rest = number;
-    if (plan_.regions_together) take_group(task, rest);
-    Value* tile_block = take(rest, plan_.tile_blocks);
-    Value* row_block = take(rest, plan_.row_blocks);
-    task.plane = take(rest, conv_.out_depth);
-    task.image = plan_.regions_together ? rest : take(rest, conv_.batch);
-    if (!plan_.regions_together) task.group = rest;
+    Value* remaining = number;
+    if (plan_.regions_together) take_group(task, remaining);
+    Value* tile_block = take(remaining, plan_.tile_blocks);
+    Value* row_block = take(remaining, plan_.row_blocks);
+    task.plane = take(remaining, conv_.out_depth);
+    task.image = plan_.regions_together ? remaining : take(remaining, conv_.batch);
+    if (!plan_.regions_together) task.group = remaining;
     task.rows.begin = mul(row_block, plan_.rows_per_task);
     task.rows.end = min(add(task.rows.begin, f_.i64(plan_.rows_per_task)), f_.dim(plan_.row_steps));
     if (plan_.tiles_per_task > 0) {

@@ -167,10 +167,10 @@ class DenseTile {
     };
     auto* known = llvm::dyn_cast<llvm::ConstantInt>(count);
     const int64_t unroll = known ? unrolled_steps : std::gcd(unrolled_steps, place_.kw ? 1 : layout_.depth);
-    llvm::Value* whole = known ? f_.i64(known->getSExtValue() / unroll * unroll) : count;
-    sums = loop(f_, {f_.i64(0), whole}, unroll, std::move(sums),
+    llvm::Value* whole_depth = known ? f_.i64(known->getSExtValue() / unroll * unroll) : count;
+    sums = loop(f_, {f_.i64(0), whole_depth}, unroll, std::move(sums),
                 [&](llvm::Value* k, const Values& s) { return steps(k, unroll, s); });
-    return known ? steps(whole, known->getSExtValue() % unroll, std::move(sums)) : sums;
+    return known ? steps(whole_depth, known->getSExtValue() % unroll, std::move(sums)) : sums;
   }
 
   void k_step(const Values& x, int64_t offset, Value* w, const Pixels& pixels, int64_t set, Values& sums) {
@@ -188,11 +188,11 @@ class DenseTile {
                         int64_t set, Values& sums) {
     for (int64_t row = pixels.first_row; row < pixels.last_row; ++row) {
       for (int64_t column = pixels.first_column; column < pixels.last_column; ++column) {
-        const bool own = x.size() > 1;
-        Value* in_row = word_address(f_, layout_, x[own ? static_cast<size_t>(column) : 0], f_.i64(offset));
+        const bool by_column = x.size() > 1;
+        Value* in_row = word_address(f_, layout_, x[by_column ? static_cast<size_t>(column) : 0], f_.i64(offset));
         if (row > 0) in_row = word_address(f_, layout_, in_row, times(f_, layout_.row, row * conv_.stride_h));
         Value* place =
-            own ? in_row : word_address(f_, layout_, in_row, f_.i64(column * conv_.stride_w * layout_.channels));
+            by_column ? in_row : word_address(f_, layout_, in_row, f_.i64(column * conv_.stride_w * layout_.channels));
         Value* word = f_.ir().CreateAlignedLoad(layout_.word, place,
                                                 llvm::Align(conv_.bytes && !plan_.widens() ? 1 : word_bytes));
         Value* input = dot_.left(f_.splat(word, static_cast<int>(plan_.lanes)), part);

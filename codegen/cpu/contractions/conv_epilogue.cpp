@@ -29,9 +29,9 @@ bool whole_blocks(const Dim& d) {
 /// True if every lane of a block exists in memory: every block begins at a multiple of 16 elements, and the operand
 /// consists of whole blocks.
 bool blocked_linear_access(const Dim& elements, const Expr& index, int lane) {
-  const auto form = as_affine(index);
-  return form && whole_blocks(elements) && whole_blocks(form->base) &&
-         std::all_of(form->strides.begin(), form->strides.end(),
+  const auto affine = as_affine(index);
+  return affine && whole_blocks(elements) && whole_blocks(affine->base) &&
+         std::all_of(affine->strides.begin(), affine->strides.end(),
                      [&](const auto& s) { return s.first == lane ? s.second.is(1) : whole_blocks(s.second); });
 }
 

@@ -20,7 +20,8 @@ constexpr uint64_t float_bytes = 4;
 
 bool power_of_two(int64_t n) { return std::has_single_bit(static_cast<uint64_t>(n)); }
 
-/// Channels that a vector reads if they are adjacent in one block; 0 if they need not be.
+/// How many input channels the lanes of a vector read. They are adjacent in one block, so one load and a shuffle read
+/// them. 0 if this does not hold for every vector.
 int64_t shuffled_channels(const ConvPacking& packing, int64_t lanes) {
   const int64_t outputs = packing.group_outputs();
   if (!power_of_two(packing.inputs) || !power_of_two(outputs) || outputs >= lanes) return 0;

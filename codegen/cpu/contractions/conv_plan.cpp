@@ -54,10 +54,10 @@ int64_t tile_cycles(const ConvKernel& k, const ConvPlan& plan) {
   return std::max<int64_t>(1, plan.largest_tile() * plan.vectors * (depth + 2) / 2);
 }
 
-/// Units per task, so that tasks are equal: `wanted`, or a slightly different number that divides `total`.
-int64_t even_part(int64_t total, int64_t wanted) {
-  wanted = std::clamp<int64_t>(wanted, 1, std::max<int64_t>(total, 1));
-  const int64_t parts = (total + wanted - 1) / wanted;
+/// Units per task, so that tasks are equal: `preferred`, or a slightly different number that divides `total`.
+int64_t even_part(int64_t total, int64_t preferred) {
+  preferred = std::clamp<int64_t>(preferred, 1, std::max<int64_t>(total, 1));
+  const int64_t parts = (total + preferred - 1) / preferred;
   return (total + parts - 1) / parts;
 }
 
@@ -82,8 +82,8 @@ void plan_widening(const ConvKernel& k, const CpuTarget& target, DType weights, 
   plan.widened_image = image.constant();
 }
 
-/// Plans passes if the panel, with the columns between those that it uses, exceeds half of the L2 that all CPUs of the
-/// target have. Without passes, every tile would read the panel again from beyond L2.
+/// Plans passes if the panel exceeds half of the L2 that all CPUs of the target have. The panel includes the columns
+/// between those that it uses. Without passes, every tile would read the panel again from beyond L2.
 void plan_passes(const ConvKernel& k, const CpuTarget& target, ConvPlan& plan) {
   if (k.packing().by_lane() || k.input_plain || plan.multiply != Multiply::floats) return;
   const int64_t units = k.packing().units(), bytes = k.packing().panel_elements(k.taps()) * plan.word_bytes;
@@ -103,14 +103,14 @@ int64_t tiles_per_task(const ConvKernel& k, const ConvPlan& plan, int64_t row_ti
 void plan_tasks(const ConvKernel& k, ConvPlan& plan) {
   const bool known = !plan.symbolic_row();
   const int64_t row_tiles = known ? tiles_of(plan.column_tiles) : 4;
-  const int64_t wanted = tiles_per_task(k, plan, row_tiles);
+  const int64_t preferred = tiles_per_task(k, plan, row_tiles);
   const Dim tiles = known ? Dim(row_tiles) : ceil_div(plan.row_pixels, plan.tile_pixels);
   // The sums of a row of unknown length have no fixed offset in scratch memory.
-  const bool cut_rows = known ? row_tiles > 4 * wanted : plan.units_per_pass > 0;
+  const bool cut_rows = known ? row_tiles > 4 * preferred : plan.units_per_pass > 0;
   if (plan.row_steps.is(1) || cut_rows) {
-    plan.tiles_per_task = known ? even_part(row_tiles, wanted) : wanted;
+    plan.tiles_per_task = known ? even_part(row_tiles, preferred) : preferred;
   } else {
-    const int64_t rows = std::max<int64_t>(1, wanted / std::max<int64_t>(row_tiles, 1));
+    const int64_t rows = std::max<int64_t>(1, preferred / std::max<int64_t>(row_tiles, 1));
     plan.rows_per_task = plan.row_steps.is_constant() ? even_part(plan.row_steps.constant(), rows) : rows;
   }
   plan.row_blocks = ceil_div(plan.row_steps, plan.rows_per_task);
@@ -303,9 +303,9 @@ RunCover cover_run(int64_t largest_tile, int64_t vectors) {
     for (size_t i = 0; i < cover.sizes.size(); ++i) {
       const int64_t size = cover.sizes[i], cost = std::max(size * vectors, latency) + overhead;
       if (size > pixels) continue;
-      const Best& rest = best[static_cast<size_t>(pixels - size)];
-      if (rest.counts[i] == most || rest.cost + cost >= found.cost) continue;
-      found = {rest.cost + cost, rest.counts};
+      const Best& remaining = best[static_cast<size_t>(pixels - size)];
+      if (remaining.counts[i] == most || remaining.cost + cost >= found.cost) continue;
+      found = {remaining.cost + cost, remaining.counts};
       ++found.counts[i];
     }
     for (size_t i = 0; i < cover.sizes.size(); ++i)

@@ -108,7 +108,7 @@ class TiledConvEmitter : IndexArithmetic {
                 [&](Value* group) { emit_group(range, group); });
   }
 
-  // Layout of the data that pixels read.
+  // Copies the inputs that the pixels read to scratch memory, in the layout of tiles.
 
   void lay_out(const PixelRange& range) {
     Value* image = source(range);
@@ -153,9 +153,10 @@ class TiledConvEmitter : IndexArithmetic {
         f_.store(all, word(to, mul(p, tiled_.row)), DType::i32, f_.i64(0));
       });
     };
-    const int64_t whole = units / together * together;
-    if (whole > 0) f_.for_loop(f_.i64(0), f_.i64(whole), f_.i64(together), [&](Value* unit) { line(unit, together); });
-    if (units > whole) line(f_.i64(whole), units - whole);
+    const int64_t whole_units = units / together * together;
+    if (whole_units > 0)
+      f_.for_loop(f_.i64(0), f_.i64(whole_units), f_.i64(together), [&](Value* unit) { line(unit, together); });
+    if (units > whole_units) line(f_.i64(whole_units), units - whole_units);
   }
 
   /// True if the taps of a unit in a kernel row are adjacent in memory, and few.
@@ -257,9 +258,10 @@ class TiledConvEmitter : IndexArithmetic {
         store_piece(pieces[static_cast<size_t>(i)], word(to, mul(add(first, f_.i64(i)), conv_.taps() * tiled_.piece)));
     };
     constexpr int64_t together = 4;
-    const int64_t units = conv_.packing().units(), whole = units / together * together;
-    if (whole > 0) f_.for_loop(f_.i64(0), f_.i64(whole), f_.i64(together), [&](Value* unit) { copy(unit, together); });
-    if (units > whole) copy(f_.i64(whole), units - whole);
+    const int64_t units = conv_.packing().units(), whole_units = units / together * together;
+    if (whole_units > 0)
+      f_.for_loop(f_.i64(0), f_.i64(whole_units), f_.i64(together), [&](Value* unit) { copy(unit, together); });
+    if (units > whole_units) copy(f_.i64(whole_units), units - whole_units);
   }
 
   llvm::Type* piece_type() {
@@ -298,9 +300,10 @@ class TiledConvEmitter : IndexArithmetic {
   /// The words of a panel of bytes after its last whole step; null if there are none.
   Value* last_step_of(Value* panel) {
     if (plan_.widens() || tiled_.depth == tiled_.steps) return nullptr;
-    const int64_t whole = tiled_.steps - block;
+    const int64_t whole_steps = tiled_.steps - block;
     Value* to = scratch(tiled_.last_step_at);
-    emit_last_rows(f_, word(panel, f_.i64(whole * tiled_.columns)), f_.i64(tiled_.depth - whole), tiled_.columns, to);
+    emit_last_rows(f_, word(panel, f_.i64(whole_steps * tiled_.columns)), f_.i64(tiled_.depth - whole_steps),
+                   tiled_.columns, to);
     return to;
   }
 

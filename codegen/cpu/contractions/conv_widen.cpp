@@ -3,7 +3,7 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t block = 16, quads = 4, pairs = 8;  // words of a block of channels
+constexpr int64_t block = 16, byte_words = 4, pairs = 8;  // words of a block of channels
 
 }  // namespace
 
@@ -55,7 +55,7 @@ llvm::Value* ConvWidening::image(Value* number, ValueRange pixels) {
 void ConvWidening::widen_pixels(Value* number, Value* begin, Value* end) {
   llvm::IRBuilder<>& ir = f_.ir();
   const bool halves = plan_.multiply == Multiply::halves;
-  const int64_t blocks = blocks_of(conv_.in_channels, block), words = halves ? block : quads;
+  const int64_t blocks = blocks_of(conv_.in_channels, block), words = halves ? block : byte_words;
   const Dim plane = conv_.in_width * conv_.in_height;
   const auto all = [&](Value* first_block, Value* last_block, int64_t channels) {
     Value* first = ir.CreateMul(number, f_.dim(plane * conv_.in_depth * Dim(blocks)));
@@ -77,9 +77,9 @@ void ConvWidening::widen_pixels(Value* number, Value* begin, Value* end) {
 
 void ConvWidening::widen_pixel(Value* from, Value* to, Value* pixel) {
   llvm::IRBuilder<>& ir = f_.ir();
-  auto* words = llvm::FixedVectorType::get(ir.getInt32Ty(), quads);
+  auto* words = llvm::FixedVectorType::get(ir.getInt32Ty(), byte_words);
   DotProduct dot(ir, Multiply::widened_bytes);
-  Value* bytes = ir.CreateAlignedLoad(words, word(from, ir.CreateMul(pixel, f_.i64(quads))), llvm::Align(1));
+  Value* bytes = ir.CreateAlignedLoad(words, word(from, ir.CreateMul(pixel, f_.i64(byte_words))), llvm::Align(1));
   Value* wide = ir.CreateShuffleVector(dot.left(bytes, 0), dot.left(bytes, 1), {0, 4, 1, 5, 2, 6, 3, 7});
   ir.CreateAlignedStore(wide, word(to, ir.CreateMul(pixel, f_.i64(pairs))), llvm::Align(16));
 }
@@ -107,8 +107,8 @@ llvm::Value* ConvWidening::panel(Value* group, Value* panel) {
 void ConvWidening::widen_step(Value* panel, Value* to, Value* step) {
   DotProduct dot(f_.ir(), Multiply::widened_bytes);
   const int64_t columns = plan_.vectors * plan_.lanes, from_columns = conv_.packing().columns();
-  Value* from = word(panel, f_.ir().CreateMul(step, f_.i64(quads * from_columns)));
-  for (int64_t q = 0; q < quads; ++q)
+  Value* from = word(panel, f_.ir().CreateMul(step, f_.i64(byte_words * from_columns)));
+  for (int64_t q = 0; q < byte_words; ++q)
     for (int64_t v = 0; v < plan_.vectors; ++v) {
       Value* w = f_.load(from, DType::i32, f_.i64(q * from_columns + v * plan_.lanes), static_cast<int>(plan_.lanes));
       for (int part = 0; part < 2; ++part)

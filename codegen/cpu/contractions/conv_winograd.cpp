@@ -75,20 +75,20 @@ class WinogradEmitter {
   Value* floats(Value* base, Value* offset) { return f_.ir().CreateGEP(f_.ir().getFloatTy(), base, offset); }
   Value* floats(Value* base, int64_t offset) { return floats(base, f_.i64(offset)); }
 
-  Value* take(Value*& rest, const Dim& extent) {
+  Value* take(Value*& remaining, const Dim& extent) {
     Value* size = f_.dim(extent);
-    Value* quotient = f_.ir().CreateUDiv(rest, size);
-    Value* index = sub(rest, mul(quotient, size));
-    rest = quotient;
+    Value* quotient = f_.ir().CreateUDiv(remaining, size);
+    Value* index = sub(remaining, mul(quotient, size));
+    remaining = quotient;
     return index;
   }
 
   void emit_task(Value* number) {
     Task task;
-    Value* rest = number;
-    task.first_tile = mul(take(rest, plan_.tile_blocks), plan_.tiles);
-    Value* first_group = mul(take(rest, plan_.group_tasks), plan_.groups_per_task);
-    task.image = rest;
+    Value* remaining = number;
+    task.first_tile = mul(take(remaining, plan_.tile_blocks), plan_.tiles);
+    Value* first_group = mul(take(remaining, plan_.group_tasks), plan_.groups_per_task);
+    task.image = remaining;
     task.tiles = min(f_.i64(plan_.tiles), sub(f_.dim(plan_.tile_count), task.first_tile));
     f_.for_loop(f_.i64(0), task.tiles, f_.i64(1), [&](Value* tile) { transform_inputs(task, tile); });
     f_.for_loop(task.tiles, slots_of(task.tiles), f_.i64(1), [&](Value* tile) { clear_inputs(tile); });
@@ -137,10 +137,10 @@ class WinogradEmitter {
                        : round_up(tiles, most);
   }
   Value* slots_of(Value* tiles) {
-    Value* whole = whole_tiles(tiles);
-    if (plan_.last_pixels() == plan_.tile_pixels) return whole;
-    Value* rest = f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smax, sub(tiles, whole), f_.i64(0));
-    return add(whole, round_up(rest, plan_.last_pixels()));
+    Value* whole_tile_count = whole_tiles(tiles);
+    if (plan_.last_pixels() == plan_.tile_pixels) return whole_tile_count;
+    Value* remaining = f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smax, sub(tiles, whole_tile_count), f_.i64(0));
+    return add(whole_tile_count, round_up(remaining, plan_.last_pixels()));
   }
   Value* round_up(Value* n, int64_t multiple) {
     return mul(f_.ir().CreateUDiv(add(n, multiple - 1), f_.i64(multiple)), multiple);
@@ -151,10 +151,10 @@ class WinogradEmitter {
     if (plan_.last_vectors == plan_.vectors) {
       multiply(task, group, plan_.vectors);
     } else {
-      Value* whole = f_.ir().CreateICmpSLT(group, f_.i64(plan_.groups - 1));
-      vectors = f_.ir().CreateSelect(whole, vectors, f_.i64(plan_.last_vectors));
+      Value* whole_tile_count = f_.ir().CreateICmpSLT(group, f_.i64(plan_.groups - 1));
+      vectors = f_.ir().CreateSelect(whole_tile_count, vectors, f_.i64(plan_.last_vectors));
       f_.if_else(
-          whole, [&] { return multiply(task, group, plan_.vectors), Values{}; },
+          whole_tile_count, [&] { return multiply(task, group, plan_.vectors), Values{}; },
           [&] { return multiply(task, group, plan_.last_vectors), Values{}; });
     }
     f_.for_loop(f_.i64(0), task.tiles, f_.i64(1), [&](Value* tile) {
@@ -216,18 +216,19 @@ class WinogradEmitter {
           store_vector(f_, sums[static_cast<size_t>(p * vectors + v)], floats(to, p * sums_row() + v * plan_.lanes));
     };
     const int64_t most = plan_.tile_pixels, last = plan_.last_pixels();
-    Value* whole = last < most ? whole_tiles(tiles) : tiles;
-    f_.for_loop(f_.i64(0), whole, f_.i64(most), [&](Value* tile) { multiply_pixels(tile, most); });
-    if (last < most) f_.for_loop(whole, tiles, f_.i64(last), [&](Value* tile) { multiply_pixels(tile, last); });
+    Value* whole_tile_count = last < most ? whole_tiles(tiles) : tiles;
+    f_.for_loop(f_.i64(0), whole_tile_count, f_.i64(most), [&](Value* tile) { multiply_pixels(tile, most); });
+    if (last < most)
+      f_.for_loop(whole_tile_count, tiles, f_.i64(last), [&](Value* tile) { multiply_pixels(tile, last); });
   }
 
   /// Stores vector `v` of the tile's outputs, through scratch memory: the epilogue is emitted once per row, not once
   /// per output.
   void transform_sums(const Task& task, Value* group, Value* tile, Value* v) {
-    Value* kept = floats(f_.scratch(), plan_.outputs_at);
+    Value* outputs = floats(f_.scratch(), plan_.outputs_at);
     Value* sums = floats(f_.scratch(), add(add(mul(tile, sums_row()), mul(v, plan_.lanes)), plan_.sums_at));
     f_.ir().CreateCall(output_transform(f_, variant_, plan_.lanes),
-                       {sums, f_.i64(plan_.padded_tiles * sums_row()), kept});
+                       {sums, f_.i64(plan_.padded_tiles * sums_row()), outputs});
     const TileAt at = place_of(task, tile);
     Value* rows = min(f_.i64(variant_.tile), sub(f_.dim(conv_.out_height), at.row));
     Value* columns = min(f_.i64(variant_.tile), sub(f_.dim(conv_.out_width), at.column));
@@ -242,7 +243,7 @@ class WinogradEmitter {
                           {{1, {}}, {pixels, {}}},
                           plan_.lanes == block ? f_.i64(0) : f_.ir().CreateURem(channel, f_.i64(block)),
                           {}};
-        Value* from = floats(kept, mul(add(mul(row, variant_.tile), first), plan_.lanes));
+        Value* from = floats(outputs, mul(add(mul(row, variant_.tile), first), plan_.lanes));
         for (int64_t p = 0; p < pixels; ++p)
           result.sums.push_back(load_vector(f_, floats(from, p * plan_.lanes), plan_.lanes));
         epilogue_.store(result);

@@ -26,6 +26,7 @@ unsigned lanes_of(llvm::Value* v) { return llvm::cast<llvm::FixedVectorType>(v->
 
 Multiply multiply_of(const CpuTarget& target, DType left, bool narrow) {
   if (left == DType::f32) return Multiply::floats;
+  if (left == DType::f64) return Multiply::doubles;
   GCG_CHECK(left == DType::u8, "a contraction of ", name_of(left));
   if (target.has_vnni) return Multiply::bytes;
   if (target.has_signed_dot) return Multiply::signed_bytes;
@@ -51,6 +52,7 @@ llvm::Value* DotProduct::right(llvm::Value* words, int part) {
 llvm::Value* DotProduct::add(llvm::Value* left, llvm::Value* right, llvm::Value* sum) {
   switch (multiply_) {
     case Multiply::floats:
+    case Multiply::doubles:
       return ir_.CreateIntrinsic(llvm::Intrinsic::fma, {sum->getType()}, {left, right, sum});
     case Multiply::halves: {
       auto* pairs = llvm::FixedVectorType::get(ir_.getBFloatTy(), lanes_of(sum) * 2);

@@ -1,7 +1,7 @@
-// One step of a contraction on a vector of 32-bit sums.
+// One step of a contraction on a vector of sums.
 //
-// A step multiplies words of 32 bits. A word is one f32, a VNNI group, a pair of 16-bit integers or a pair of bf16. A
-// VNNI group is four neighbouring 8-bit integers along k, whose products are all added. They are unsigned on the left
+// A step multiplies words: f64, or 32 bits that are one f32, a VNNI group, a pair of 16-bit integers or a pair of bf16.
+// A VNNI group is four neighbouring 8-bit integers along k, whose products are all added. They are unsigned on the left
 // and signed on the right. So a contraction of bytes is one of floats with another multiply-add: strides, tiles and
 // panels are the same when counted in words.
 //
@@ -31,13 +31,19 @@ enum class Multiply : uint8_t {
   widened_bytes,  // VPMADDWD on x86, plain multiplications elsewhere
   pairs,          // VPMADDWD on operands that are 16-bit integers in memory already
   halves,         // VDPBF16PS: pairs of bf16
+  doubles,        // f64
 };
 
-/// The target's way to multiply operands whose left one has this type (f32 or u8). `narrow`: |w0| + |w1| <= 128 for the
-/// first two and the last two weights of each VNNI group on the right.
+/// The target's way to multiply operands whose left one has this type (f32, f64 or u8). `narrow`: |w0| + |w1| <= 128
+/// for the first two and the last two weights of each VNNI group on the right.
 Multiply multiply_of(const CpuTarget& target, DType left, bool narrow = false);
 
-inline bool sums_floats(Multiply m) { return m == Multiply::floats || m == Multiply::halves; }
+inline bool sums_floats(Multiply m) { return m == Multiply::floats || m == Multiply::doubles || m == Multiply::halves; }
+
+/// The type of the sums.
+inline DType type_of_sums(Multiply m) {
+  return m == Multiply::doubles ? DType::f64 : sums_floats(m) ? DType::f32 : DType::i32;
+}
 
 class DotProduct {
  public:
@@ -45,13 +51,17 @@ class DotProduct {
 
   /// elements: number of elements along k in a word. parts: number of parts of a step.
   static int64_t elements(Multiply m) {
-    return m == Multiply::floats ? 1 : m == Multiply::pairs || m == Multiply::halves ? 2 : 4;
+    if (m == Multiply::floats || m == Multiply::doubles) return 1;
+    return m == Multiply::pairs || m == Multiply::halves ? 2 : 4;
   }
   static int parts(Multiply m) { return m == Multiply::widened_bytes ? 2 : 1; }
   int parts() const { return parts(multiply_); }
 
   /// The type of words and sums.
-  llvm::Type* word() { return sums_floats(multiply_) ? ir_.getFloatTy() : static_cast<llvm::Type*>(ir_.getInt32Ty()); }
+  llvm::Type* word() {
+    if (multiply_ == Multiply::doubles) return ir_.getDoubleTy();
+    return sums_floats(multiply_) ? ir_.getFloatTy() : static_cast<llvm::Type*>(ir_.getInt32Ty());
+  }
   /// The argument of add() for one part of a step, made from words in memory. With widened bytes, also the operands
   /// from which pairs are made.
   llvm::Value* left(llvm::Value* words, int part);

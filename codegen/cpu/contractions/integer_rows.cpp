@@ -22,9 +22,9 @@ class RowEmitter {
     a_ = a;
     to_ = to;
     if (packing_.exact) f_.store(f_.i64(0), at_byte(f_, to_, f_.i64(layout_.bytes() - 8)), DType::i64, f_.i64(0));
-    const int64_t whole = packing_.rows / layout_.block, rest = packing_.rows % layout_.block;
+    const int64_t whole = packing_.rows / layout_.block, remainder = packing_.rows % layout_.block;
     f_.for_loop(f_.i64(0), f_.i64(whole), f_.i64(1), [&](llvm::Value* block) { one_block(block, layout_.block); });
-    if (rest > 0) one_block(f_.i64(whole), rest);
+    if (remainder > 0) one_block(f_.i64(whole), remainder);
   }
 
  private:
@@ -134,12 +134,12 @@ class RowEmitter {
   Values add_bytes(llvm::Value* x, llvm::Value* place, Values sums) {
     llvm::IRBuilder<>& ir = f_.ir();
     for (size_t p = sums.size(); p-- > 0;) {
-      llvm::Value* rest = p == 0 ? llvm::Constant::getNullValue(x->getType())
-                                 : ir.CreateAShr(ir.CreateAdd(x, llvm::ConstantInt::get(x->getType(), 128)), 8);
-      llvm::Value* byte = ir.CreateSub(x, ir.CreateShl(rest, 8));
+      llvm::Value* remainder = p == 0 ? llvm::Constant::getNullValue(x->getType())
+                                      : ir.CreateAShr(ir.CreateAdd(x, llvm::ConstantInt::get(x->getType(), 128)), 8);
+      llvm::Value* byte = ir.CreateSub(x, ir.CreateShl(remainder, 8));
       store(byte, ir.CreateAdd(place, f_.i64(layout_.part(static_cast<int64_t>(p)))));
       sums[p] = ir.CreateAdd(sums[p], byte);
-      x = rest;
+      x = remainder;
     }
     return sums;
   }

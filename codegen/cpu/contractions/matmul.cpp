@@ -101,7 +101,7 @@ class MatMulEmitter {
     return f_.element_address(base, plan_.panel_type(), offset);
   }
   llvm::Value* word_address(llvm::Value* base, llvm::Value* offset) {
-    return f_.element_address(base, DType::i32, offset);
+    return f_.element_address(base, plan_.word(), offset);
   }
   llvm::Value* scratch_after_sums() { return word_address(f_.scratch(), f_.i64(plan_.sums())); }
   /// The distance in A from one k step to the next, in elements.
@@ -296,9 +296,9 @@ class MatMulEmitter {
   }
   /// The rows of the panel that remain after its whole steps.
   llvm::Value* last_rows_of(llvm::Value* panel) {
-    llvm::Value *whole = ir_.CreateAnd(k_, f_.i64(-plan_.lanes)), *to = scratch_after_sums();
-    llvm::Value* from = panel_address(panel, ir_.CreateMul(whole, f_.i64(plan_.panel_columns)));
-    emit_last_rows(f_, from, ir_.CreateSub(k_, whole), plan_.panel_columns, to);
+    llvm::Value *whole_depth = ir_.CreateAnd(k_, f_.i64(-plan_.lanes)), *to = scratch_after_sums();
+    llvm::Value* from = panel_address(panel, ir_.CreateMul(whole_depth, f_.i64(plan_.panel_columns)));
+    emit_last_rows(f_, from, ir_.CreateSub(k_, whole_depth), plan_.panel_columns, to);
     return to;
   }
   RowBlock block_of(const PanelTask& g) { return {g.rows, g.a, row_of(g.tile)}; }
@@ -314,6 +314,7 @@ class MatMulEmitter {
         emit_strided_panel(f_, plan_, matmul_.b, matmul_.k.extent, address(matmul_.b, g), g.column, g.columns,
                            plan_.copies() ? scratch_after_sums() : nullptr, tiles_);
     tile.b = panel.words;
+    tile.right = plan_.number();
     tile.b_row_stride = panel.row_stride;
   }
 

@@ -14,13 +14,13 @@ void MatMulEpilogue::store(const RowTileSums& tile) {
   Point point;
   for (size_t i = 0; i < tile.batch.size(); ++i) point.axes[matmul_.batch[i].id] = tile.batch[i];
   const Dim& n = matmul_.n.extent;
-  const DType sum = sums_floats(plan_.multiply) ? DType::f32 : DType::i32;
+  const DType sum = type_of_sums(plan_.multiply);
   const int lanes = n.is(1) ? 1 : plan_.lanes;  // a single column may have no stride
   if (lanes > 1) point.lane_axis = matmul_.n.id;
   point.lanes = lanes;
   f_.for_loop(f_.i64(0), tile.rows, f_.i64(1), [&](llvm::Value* r) {
     point.axes[matmul_.m.id] = ir.CreateAdd(tile.row, r);
-    llvm::Value* base = f_.element_address(tile.sums, DType::i32, ir.CreateMul(r, f_.i64(plan_.panel_columns)));
+    llvm::Value* base = f_.element_address(tile.sums, plan_.word(), ir.CreateMul(r, f_.i64(plan_.panel_columns)));
     auto vector = [&](llvm::Value* place, llvm::Value* mask) {
       point.axes[matmul_.n.id] = ir.CreateAdd(tile.column, place);
       point.accumulator = f_.load(base, sum, place, lanes);
@@ -28,11 +28,11 @@ void MatMulEpilogue::store(const RowTileSums& tile) {
       expr_.store(matmul_.result, matmul_.index, matmul_.epilogue, point);
     };
     if (lanes == 1) return vector(f_.i64(0), nullptr);
-    llvm::Value* whole = ir.CreateAnd(tile.columns, f_.i64(-plan_.lanes));
-    whole_vectors(whole, vector);
+    llvm::Value* whole_columns = ir.CreateAnd(tile.columns, f_.i64(-plan_.lanes));
+    whole_vectors(whole_columns, vector);
     if (n.is_constant() && n.constant() % plan_.lanes == 0) return;
-    f_.if_then(ir.CreateICmpSLT(whole, tile.columns),
-               [&] { vector(whole, f_.first_lanes(ir.CreateSub(tile.columns, whole), plan_.lanes)); });
+    f_.if_then(ir.CreateICmpSLT(whole_columns, tile.columns),
+               [&] { vector(whole_columns, f_.first_lanes(ir.CreateSub(tile.columns, whole_columns), plan_.lanes)); });
   });
 }
 

@@ -48,18 +48,18 @@ class PanelPacker {
     for (int j = 0; j < plan_.lanes; ++j) {
       llvm::Value* clamped =
           f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, f_.ir().CreateAdd(column, f_.i64(j)), last);
-      starts.push_back(f_.element_address(b_, DType::f32, f_.ir().CreateMul(clamped, column_stride_)));
+      starts.push_back(f_.element_address(b_, plan_.number(), f_.ir().CreateMul(clamped, column_stride_)));
     }
-    llvm::Value* whole = f_.ir().CreateAnd(k_, f_.i64(-plan_.lanes));
+    llvm::Value* whole_depth = f_.ir().CreateAnd(k_, f_.i64(-plan_.lanes));
     auto block = [&](llvm::Value* k, llvm::Value* mask) {
       Values rows;
-      for (llvm::Value* start : starts) rows.push_back(f_.load(start, DType::f32, k, plan_.lanes, mask));
+      for (llvm::Value* start : starts) rows.push_back(f_.load(start, plan_.number(), k, plan_.lanes, mask));
       rows = transpose(f_, std::move(rows));
       for (int i = 0; i < plan_.lanes; ++i) store(rows[static_cast<size_t>(i)], f_.ir().CreateAdd(k, f_.i64(i)), place);
     };
-    f_.for_loop(f_.i64(0), whole, f_.i64(plan_.lanes), [&](llvm::Value* k) { block(k, nullptr); });
-    f_.if_then(f_.ir().CreateICmpSLT(whole, k_),
-               [&] { block(whole, f_.first_lanes(f_.ir().CreateSub(k_, whole), plan_.lanes)); });
+    f_.for_loop(f_.i64(0), whole_depth, f_.i64(plan_.lanes), [&](llvm::Value* k) { block(k, nullptr); });
+    f_.if_then(f_.ir().CreateICmpSLT(whole_depth, k_),
+               [&] { block(whole_depth, f_.first_lanes(f_.ir().CreateSub(k_, whole_depth), plan_.lanes)); });
   }
 
   /// Packs a whole panel of columns that are contiguous in memory.
@@ -68,7 +68,7 @@ class PanelPacker {
       llvm::Value* offset = f_.ir().CreateAdd(f_.ir().CreateMul(k, row_stride_), column);
       for (int v = 0; v < plan_.panel_vectors(); ++v) {
         llvm::Value* place = f_.i64(int64_t{v} * plan_.lanes);
-        store(f_.load(b_, DType::f32, f_.ir().CreateAdd(offset, place), plan_.lanes), k, place);
+        store(f_.load(b_, plan_.number(), f_.ir().CreateAdd(offset, place), plan_.lanes), k, place);
       }
     });
   }
@@ -79,7 +79,7 @@ class PanelPacker {
     llvm::Value* mask = f_.first_lanes(left, plan_.lanes);
     f_.for_loop(f_.i64(0), k_, f_.i64(1), [&](llvm::Value* k) {
       llvm::Value* offset = f_.ir().CreateAdd(f_.ir().CreateMul(k, row_stride_), column);
-      store(f_.load(b_, DType::f32, offset, plan_.lanes, mask), k, place);
+      store(f_.load(b_, plan_.number(), offset, plan_.lanes, mask), k, place);
     });
   }
 
@@ -89,15 +89,15 @@ class PanelPacker {
     columns = f_.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, columns, f_.splat(last, plan_.lanes));
     llvm::Value* offsets = f_.ir().CreateMul(columns, f_.splat(column_stride_, plan_.lanes));
     f_.for_loop(f_.i64(0), k_, f_.i64(1), [&](llvm::Value* k) {
-      llvm::Value* row = f_.element_address(b_, DType::f32, f_.ir().CreateMul(k, row_stride_));
-      store(f_.gather(row, DType::f32, offsets), k, place);
+      llvm::Value* row = f_.element_address(b_, plan_.number(), f_.ir().CreateMul(k, row_stride_));
+      store(f_.gather(row, plan_.number(), offsets), k, place);
     });
   }
 
  private:
   void store(llvm::Value* row, llvm::Value* k, llvm::Value* place) {
     llvm::Value* offset = f_.ir().CreateAdd(f_.ir().CreateMul(k, f_.i64(plan_.panel_columns)), place);
-    f_.store(row, panel_, DType::f32, offset);
+    f_.store(row, panel_, plan_.number(), offset);
   }
 
   FunctionBuilder& f_;
@@ -155,9 +155,9 @@ void emit_widen_panel(FunctionBuilder& f, const MatMulPlan& plan, llvm::Value* p
     }
   });
   if (!plan.tiled) return;
-  llvm::Value* whole = ir.CreateAnd(ir.CreateAdd(steps, f.i64(plan.lanes - 1)), f.i64(-plan.lanes));
+  llvm::Value* whole_depth = ir.CreateAnd(ir.CreateAdd(steps, f.i64(plan.lanes - 1)), f.i64(-plan.lanes));
   f.for_loop(f.i64(0), f.i64(plan.panel_columns), f.i64(plan.lanes), [&](llvm::Value* column) {
-    f.for_loop(steps, whole, f.i64(1), [&](llvm::Value* k) {
+    f.for_loop(steps, whole_depth, f.i64(1), [&](llvm::Value* k) {
       f.store(llvm::Constant::getNullValue(f.type(DType::f32, plan.lanes)), wide, DType::f32,
               ir.CreateAdd(ir.CreateMul(k, f.i64(plan.panel_columns)), column));
     });
@@ -197,9 +197,9 @@ void emit_widen_rows(FunctionBuilder& f, const MatMulPlan& plan, const RowsOfA& 
       llvm::Value* both = ir.CreateShuffleVector(dot.left(words, 0), dot.left(words, 1), beside);
       f.store(both, to, DType::i32, ir.CreateMul(k, f.i64(DotProduct::parts(plan.multiply))));
     };
-    llvm::Value* whole = ir.CreateAnd(steps, f.i64(-lanes));
-    f.for_loop(f.i64(0), whole, f.i64(lanes), [&](llvm::Value* k) { widen(k, nullptr); });
-    f.if_then(ir.CreateICmpSLT(whole, steps), [&] { widen(whole, ir.CreateSub(steps, whole)); });
+    llvm::Value* whole_depth = ir.CreateAnd(steps, f.i64(-lanes));
+    f.for_loop(f.i64(0), whole_depth, f.i64(lanes), [&](llvm::Value* k) { widen(k, nullptr); });
+    f.if_then(ir.CreateICmpSLT(whole_depth, steps), [&] { widen(whole_depth, ir.CreateSub(steps, whole_depth)); });
   });
 }
 

@@ -8,7 +8,7 @@ namespace gcg::cpu {
 
 /// Emits panel[k][j] = b[k * row_stride + (column + j) * column_stride] for all k and j < `columns`, rounded up to
 /// whole vectors. Lanes past `columns` hold zero or repeat the last column. `panel` has ceil(K / lanes) * lanes rows of
-/// plan.panel_columns floats; the rows past K get any values.
+/// plan.panel_columns words; the rows past K get any values.
 void emit_pack_panel(FunctionBuilder& f, const MatMulPlan& plan, const MatrixView& view, const Dim& k, llvm::Value* b,
                      llvm::Value* column, llvm::Value* columns, llvm::Value* panel);
 

@@ -24,7 +24,7 @@ int tallest_tile(const CpuTarget& target, Multiply multiply) {
 /// Half a vector of AVX-512 if the columns do not fill more, because some CPUs multiply twice as many of those per
 /// cycle. Measured on a Zen 4, 64x128x8: 51 GFLOP/s in whole vectors.
 int lanes_for(const Dim& columns, const CpuTarget& target, Multiply multiply) {
-  const int lanes = target.lanes(DType::f32);
+  const int lanes = target.lanes(multiply == Multiply::doubles ? DType::f64 : DType::f32);
   const bool are_few = columns.is_constant() && 2 * columns.constant() <= lanes;
   return target.has_avx512() && multiply == Multiply::floats && are_few ? lanes / 2 : lanes;
 }
@@ -150,7 +150,7 @@ Dim MatMulPlan::panel_words() const {
 
 Dim MatMulPlan::scratch_bytes() const {
   const Dim rows = widens() ? widened_row() * tallest * (tiled ? block_tiles : Dim(1)) : Dim(0);
-  return max(panel_words() * size_of(DType::f32), few_bytes) + (rows + sums()) * size_of(DType::f32);
+  return max(panel_words() * size_of(word()), few_bytes) + (rows + sums()) * size_of(word());
 }
 
 namespace {
@@ -160,6 +160,8 @@ const char* note_of(Multiply multiply) {
     case Multiply::floats:
     case Multiply::pairs:
       return "";
+    case Multiply::doubles:
+      return ", f64";
     case Multiply::bytes:
       return ", quads";
     case Multiply::signed_bytes:
@@ -260,10 +262,10 @@ MatMulPlan plan_matmul(const MatMulKernel& matmul, const CpuTarget& target, Mult
   }
   plan.tiles = ceil_div(matmul.m.extent, plan.tallest);
   plan.source = source_of(matmul, plan.tiles);
-  GCG_CHECK(multiply == Multiply::floats || plan.source == MatMulPlan::Source::packed,
+  GCG_CHECK(DotProduct::elements(multiply) == 1 || plan.source == MatMulPlan::Source::packed,
             "a product of words of several elements reads packed panels");
-  GCG_CHECK(plan.right == DType::f32 || plan.source == MatMulPlan::Source::packed, "a product by ", name_of(plan.right),
-            " reads packed panels");
+  GCG_CHECK(plan.right == plan.number() || plan.source == MatMulPlan::Source::packed, "a product by ",
+            name_of(plan.right), " reads packed panels");
   if (plan.masks() && !target.has_avx512()) --plan.registers;  // one register holds the mask of the last columns
   plan.heights = possible_heights(matmul.m.extent, plan.tallest);
   if (plan.tiled) plan.heights = {plan.heights.back()};  // AMX tiles take any number of rows up to their height

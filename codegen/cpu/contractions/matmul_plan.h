@@ -34,7 +34,7 @@ struct MatMulPlan {
   int few_rows = 0;                    // the most rows that are multiplied by the packed words directly
   bool rows_as_integers = false;       // True if those rows become integers, too
   int64_t few_bytes = 0;               // bytes of scratch memory for those rows, instead of a panel
-  DType right = DType::f32;            // type in memory of packed panels of floats; for pairs of bf16 it is bf16
+  DType right = DType::f32;            // type in memory of B's floats; for pairs of bf16 it is bf16
   Dim steps;                           // words along k
   Source source = Source::packed;
   int tallest = 9;             // rows of the tallest row tile
@@ -106,11 +106,16 @@ struct MatMulPlan {
   /// Words of a converted row, in whole vectors. Rows for AMX tiles are one line longer: if the sixteen rows of an AMX
   /// tile were a multiple of 4096 bytes apart, they would share one set of L1.
   Dim widened_row() const {
-    const Dim whole = ceil_div(k_blocks > 1 && !tiled ? Dim(k_block) : steps, lanes) * lanes;
-    return tiled ? whole + Dim(lanes) : whole * DotProduct::parts(multiply);
+    const Dim padded = ceil_div(k_blocks > 1 && !tiled ? Dim(k_block) : steps, lanes) * lanes;
+    return tiled ? padded + Dim(lanes) : padded * DotProduct::parts(multiply);
   }
   /// The type of a panel's elements: words, or floats of 16 bits.
-  DType panel_type() const { return multiply == Multiply::floats ? right : DType::i32; }
+  DType panel_type() const {
+    return multiply == Multiply::floats || multiply == Multiply::doubles ? right : DType::i32;
+  }
+  /// word: the type of words in scratch memory, whatever they hold. number: the type of operands that are numbers.
+  DType word() const { return multiply == Multiply::doubles ? DType::f64 : DType::i32; }
+  DType number() const { return multiply == Multiply::doubles ? DType::f64 : DType::f32; }
   /// Words of scratch memory. It holds, in this order: the sums of a chunk of row tiles; the panel (or its last step)
   /// that a thread packs or widens; converted rows.
   int64_t sums() const { return chunk() * tile_sums(); }

@@ -32,7 +32,7 @@ class RowTileEmitter {
     for (int v = 0; v < plan_.panel_vectors(); v += widest_) call(f_.i64(v), widest_, false);
   }
 
-  /// For a constant number of `columns`, which is less than the panel's.
+  /// Multiplies the first `columns` columns of a panel, fewer than it has.
   void narrow_panel(int64_t columns) {
     const int vectors = static_cast<int>((columns + plan_.lanes - 1) / plan_.lanes);
     for (int v = 0; v < vectors; v += widest_) {
@@ -80,7 +80,7 @@ class RowTileEmitter {
     if (tile_.state) return call_tiles(column, width, prefetch);
     ir.CreateCall(micro_kernel(shape, f_),
                   {tile_.a, f_.element_address(tile_.b, tile_.right, column), tile_.k,
-                   f_.element_address(tile_.sums, DType::f32, column), prefetch, tile_.prefetch_lines,
+                   f_.element_address(tile_.sums, plan_.number(), column), prefetch, tile_.prefetch_lines,
                    tile_.prefetch_mask, tile_.a_row_stride, tile_.a_column_stride, tile_.b_row_stride, tail});
   }
 

@@ -15,7 +15,6 @@
 namespace gcg::cpu {
 namespace {
 
-constexpr int64_t word_bytes = 4;
 constexpr int64_t prefetch_period = MicroKernel::prefetch_period;
 enum Argument : unsigned { kA, kB, kK, kC, kPrefetch, kPrefetchLines, kPrefetchMask, kARow, kAColumn, kBRow, kTail };
 
@@ -38,7 +37,8 @@ class TileEmitter {
         b_(function.getContext()),
         dot_(b_, m_.multiply),
         word_(dot_.word()),
-        a_element_(m_.multiply == Multiply::floats ? word_ : b_.getInt8Ty()),
+        word_bytes_(size_of(type_of_sums(m_.multiply))),
+        a_element_(DotProduct::elements(m_.multiply) == 1 ? word_ : b_.getInt8Ty()),
         vector_(llvm::FixedVectorType::get(word_, static_cast<unsigned>(m_.lanes))),
         b_element_(size_of(m_.right) < 4 ? b_.getInt16Ty() : word_) {}
 
@@ -57,9 +57,9 @@ class TileEmitter {
     }
     llvm::Value* start = b_.getInt64(0);
     if (m_.sets() > 1) {
-      llvm::Value* whole = b_.CreateAnd(f_.getArg(kK), b_.getInt64(-static_cast<int64_t>(m_.sets())));
-      accumulators = k_loop(start, whole, std::move(accumulators), m_.sets(), true);
-      start = whole;
+      llvm::Value* whole_depth = b_.CreateAnd(f_.getArg(kK), b_.getInt64(-static_cast<int64_t>(m_.sets())));
+      accumulators = k_loop(start, whole_depth, std::move(accumulators), m_.sets(), true);
+      start = whole_depth;
       fold_sets(accumulators);
     }
     accumulators = k_loop(start, f_.getArg(kK), std::move(accumulators), m_.sets() > 1 ? 1 : m_.steps, m_.sets() == 1);
@@ -72,7 +72,7 @@ class TileEmitter {
 
   llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(f_.getContext(), name, &f_); }
   size_t tile_size() const { return tile_index(m_.rows, 0); }
-  llvm::Align c_alignment() const { return llvm::Align(static_cast<uint64_t>(m_.lanes * word_bytes)); }
+  llvm::Align c_alignment() const { return llvm::Align(static_cast<uint64_t>(m_.lanes * word_bytes_)); }
   llvm::Value* c_place(size_t index) {
     const auto row = static_cast<int64_t>(index) / m_.vectors, vector = static_cast<int64_t>(index) % m_.vectors;
     return b_.CreateConstGEP1_64(word_, f_.getArg(kC),
@@ -225,9 +225,9 @@ class TileEmitter {
   }
 
   llvm::Value* right_words(llvm::Value* place, bool masked) {
-    const llvm::Align align(word_bytes);
+    const llvm::Align align(static_cast<uint64_t>(word_bytes_));
     if (masked) return b_.CreateMaskedLoad(vector_, place, align, mask_, llvm::ConstantAggregateZero::get(vector_));
-    if (size_of(m_.right) == word_bytes) return b_.CreateAlignedLoad(vector_, place, align);
+    if (size_of(m_.right) == word_bytes_) return b_.CreateAlignedLoad(vector_, place, align);
     auto* bits = llvm::FixedVectorType::get(b_element_, static_cast<unsigned>(m_.lanes));
     llvm::Value* row = b_.CreateAlignedLoad(bits, place, align);
     if (m_.multiply == Multiply::floats) return widen_half(b_, m_.right, row);
@@ -258,7 +258,7 @@ class TileEmitter {
   uint64_t a_alignment() const {
     const bool bytes = m_.multiply == Multiply::bytes || m_.multiply == Multiply::signed_bytes ||
                        m_.multiply == Multiply::narrow_bytes;
-    return bytes ? 1 : word_bytes;
+    return bytes ? 1 : static_cast<uint64_t>(word_bytes_);
   }
 
   const MicroKernel& m_;
@@ -266,6 +266,7 @@ class TileEmitter {
   llvm::IRBuilder<> b_;
   DotProduct dot_;
   llvm::Type* word_;
+  int64_t word_bytes_;
   llvm::Type* a_element_;  // the unit of A's strides
   llvm::FixedVectorType* vector_;
   llvm::Type* b_element_;  // the unit of B's strides

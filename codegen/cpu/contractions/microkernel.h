@@ -17,7 +17,7 @@ namespace gcg::cpu {
 class FunctionBuilder;
 
 /// C[rows][vectors*lanes] = sum over k of A[row][k] * B[k][column], where a k step multiplies words (dot_product.h).
-/// Strides of B count elements of B, and strides of C count words. Strides of A count floats or, with VNNI groups,
+/// Strides of B count elements of B, and strides of C count words. Strides of A count elements or, with VNNI groups,
 /// bytes. Nullopt: a run-time argument. With widened bytes, A holds results of DotProduct::left, and the parts of a
 /// step are adjacent. With pairs of bf16, A holds pairs, and so does B unless `right` is bf16. In that case, a k step
 /// reads two rows of bf16.

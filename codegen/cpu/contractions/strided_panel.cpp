@@ -23,7 +23,7 @@ StridedPanel emit_strided_panel(FunctionBuilder& f, const MatMulPlan& plan, cons
     packs == nullptr ? pack() : f.if_then(packs, pack);
     return Values{copy, f.i64(plan.panel_columns)};
   };
-  const auto in_place = [&] { return Values{f.element_address(b, DType::f32, column), f.dim(view.row_stride)}; };
+  const auto in_place = [&] { return Values{f.element_address(b, plan.number(), column), f.dim(view.row_stride)}; };
   const auto either = [&] {
     return f.if_else(f.ir().CreateICmpSGE(tiles, f.i64(MatMulPlan::copy_tiles)), packed, in_place);
   };

@@ -16,7 +16,7 @@ struct StridedPanel {
   llvm::Value* row_stride = nullptr;
 };
 
-/// Provides the `columns` columns from `column` on of the f32 matrix at `b`, which has `k` rows. They are used in
+/// Provides the `columns` columns from `column` on of the matrix of words at `b`, which has `k` rows. They are used in
 /// place, or packed into `copy` (plan.panel_words() words). `packs` (i1; null: always true) says whether to pack them
 /// now; if it is false, `copy` holds them already. `tiles`: the number of row tiles that use the panel, for a plan that
 /// decides by it.

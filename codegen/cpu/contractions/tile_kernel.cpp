@@ -31,12 +31,12 @@ class TileKernelEmitter {
     ir_.SetInsertPoint(&f_.getEntryBlock());
     each_sum([&](int t, Value* at) { kernel_.accumulate ? load(t, at, columns()) : zero(t); });
     Value* k = f_.getArg(kK);
-    Value* whole = ir_.CreateAnd(k, i64(-block));
-    loop(i64(0), whole, block, [&](Value* at) {
+    Value* whole_depth = ir_.CreateAnd(k, i64(-block));
+    loop(i64(0), whole_depth, block, [&](Value* at) {
       step(at, bytes_from(f_.getArg(kB), ir_.CreateMul(at, columns())));
       fetch(at);
     });
-    loop(whole, k, block, [&](Value* at) { step(at, f_.getArg(kLastB)); });
+    loop(whole_depth, k, block, [&](Value* at) { step(at, f_.getArg(kLastB)); });
     each_sum([&](int t, Value* at) { call(llvm::Intrinsic::x86_tilestored64, {tile(t), at, columns()}); });
     ir_.CreateRetVoid();
   }

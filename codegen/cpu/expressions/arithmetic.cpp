@@ -66,37 +66,45 @@ Value* float_sign(FunctionBuilder& f, Value* a) {
 
 Value* reciprocal(FunctionBuilder& f, Value* a) { return f.ir().CreateFDiv(f.constant_like(a, 1.0), a); }
 
+/// Functions for which code is emitted for f32 alone.
+Value* elementary_f32(FunctionBuilder& f, UnaryOp op, Value* a) {
+  switch (op) {
+    case UnaryOp::erf:
+      return emit_erf(f, a);
+    case UnaryOp::asin:
+      return emit_asin(f, a);
+    case UnaryOp::acos:
+      return emit_acos(f, a);
+    case UnaryOp::atan:
+      return emit_atan(f, a);
+    default:
+      return nullptr;
+  }
+}
+
 /// Functions for which code is emitted; null for functions that are imported.
-Value* elementary(FunctionBuilder& f, UnaryOp op, Value* a) {
-  if (a->getType()->getScalarType()->isFloatTy()) switch (op) {
-      case UnaryOp::exp:
-        return emit_exp(f, a);
-      case UnaryOp::log:
-        return emit_log(f, a);
-      case UnaryOp::erf:
-        return emit_erf(f, a);
-      case UnaryOp::tanh:
-        return emit_tanh(f, a);
-      case UnaryOp::sigmoid:
-        return emit_sigmoid(f, a);
-      case UnaryOp::sin:
-        return emit_angle_function(f, Angle::sine, a, [&] { return call_import_seldom(f, "sinf", {a}); });
-      case UnaryOp::cos:
-        return emit_angle_function(f, Angle::cosine, a, [&] { return call_import_seldom(f, "cosf", {a}); });
-      case UnaryOp::tan:
-        return emit_angle_function(f, Angle::tangent, a, [&] { return call_import_seldom(f, "tanf", {a}); });
-      case UnaryOp::asin:
-        return emit_asin(f, a);
-      case UnaryOp::acos:
-        return emit_acos(f, a);
-      case UnaryOp::atan:
-        return emit_atan(f, a);
-      default:
-        return nullptr;
-    }
-  if (op != UnaryOp::sigmoid) return nullptr;
-  Value* e = call_import(f, "exp", {f.ir().CreateFNeg(a)});
-  return reciprocal(f, f.ir().CreateFAdd(f.constant_like(a, 1.0), e));
+Value* elementary(FunctionBuilder& f, UnaryOp op, DType dtype, Value* a) {
+  const auto angle = [&](Angle which) {
+    return emit_angle_function(f, which, a, [&] { return call_import_seldom(f, import_of(op, dtype), {a}); });
+  };
+  switch (op) {
+    case UnaryOp::exp:
+      return emit_exp(f, a);
+    case UnaryOp::log:
+      return emit_log(f, a);
+    case UnaryOp::tanh:
+      return emit_tanh(f, a);
+    case UnaryOp::sigmoid:
+      return emit_sigmoid(f, a);
+    case UnaryOp::sin:
+      return angle(Angle::sine);
+    case UnaryOp::cos:
+      return angle(Angle::cosine);
+    case UnaryOp::tan:
+      return angle(Angle::tangent);
+    default:
+      return dtype == DType::f32 ? elementary_f32(f, op, a) : nullptr;
+  }
 }
 
 Value* float_unary(FunctionBuilder& f, UnaryOp op, DType dtype, Value* a) {
@@ -129,7 +137,7 @@ Value* float_unary(FunctionBuilder& f, UnaryOp op, DType dtype, Value* a) {
     default:
       break;
   }
-  if (Value* v = elementary(f, op, a)) return v;
+  if (Value* v = elementary(f, op, dtype, a)) return v;
   const std::string name = import_of(op, dtype);
   GCG_CHECK(!name.empty(), "unary operator ", static_cast<int>(op), " on ", name_of(dtype));
   return call_import(f, name, {a});

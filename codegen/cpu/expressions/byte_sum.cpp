@@ -46,7 +46,7 @@ void add_terms(const Expr& e, int lane, ByteSum& sum) {
   const auto part = dequantized(e);
   sum.most += part ? (255 + std::abs(part->zero)) * std::abs(part->term.factor) : HUGE_VAL;
   if (!part || !depends_on(part->term.byte, lane)) {
-    sum.rest.push_back(e);
+    sum.float_terms.push_back(e);
     return;
   }
   sum.terms.push_back(part->term);
@@ -60,7 +60,7 @@ std::optional<ByteSum> byte_sum_of(const Expr& e, int lane) {
   if (e->dtype != DType::f32) return std::nullopt;
   ByteSum sum;
   add_terms(e, lane, sum);
-  if (sum.terms.empty() || sum.terms.size() + sum.rest.size() > kMostTerms || !std::isfinite(sum.constant))
+  if (sum.terms.empty() || sum.terms.size() + sum.float_terms.size() > kMostTerms || !std::isfinite(sum.constant))
     return std::nullopt;
   return sum;
 }

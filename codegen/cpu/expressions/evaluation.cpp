@@ -127,7 +127,7 @@ Value* Evaluation::byte_sum(const ByteSum& sum) {
   const auto all = [&](Value* v) { return f_.splat(v, point_.lanes); };
   Value* total = f_.f32(sum.constant);
   for (const bool in_lanes : {false, true})
-    for (const Expr& e : sum.rest) {
+    for (const Expr& e : sum.float_terms) {
       if (depends_on(e, point_.lane_axis) != in_lanes) continue;
       Value* addend = value(e);
       total = ir_.CreateFAdd(FunctionBuilder::is_vector(addend) ? all(total) : total, addend);

@@ -29,6 +29,19 @@ struct Division {
   Value* remainder;
 };
 
+/// The quotient of vectors of at most 32 bits, which x86 divides only lane by lane. A float of enough bits holds a and
+/// b. Its quotient does not round up to the next integer, which is at least 1/b away, relative 1/a. Null for other
+/// types.
+Value* divide_as_floats(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
+  llvm::IRBuilder<>& ir = f.ir();
+  const unsigned bits = a->getType()->getScalarSizeInBits();
+  if (!FunctionBuilder::is_vector(a) || bits > 32 || !f.target().is_x86()) return nullptr;
+  llvm::Type* type = a->getType()->getWithNewType(bits > 16 ? ir.getDoubleTy() : ir.getFloatTy());
+  const auto number = [&](Value* v) { return is_signed ? ir.CreateSIToFP(v, type) : ir.CreateUIToFP(v, type); };
+  Value* quotient = ir.CreateFDiv(number(a), number(b));
+  return is_signed ? ir.CreateFPToSI(quotient, a->getType()) : ir.CreateFPToUI(quotient, a->getType());
+}
+
 Division divide(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   llvm::ConstantInt* constant = constant_of(b);
@@ -45,7 +58,8 @@ Division divide(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
     }
     divisor = ir.CreateSelect(unsafe, number_like(b, 1), b);
   }
-  Value* q = is_signed ? ir.CreateSDiv(a, divisor) : ir.CreateUDiv(a, divisor);
+  Value* q = plain ? nullptr : divide_as_floats(f, is_signed, a, divisor);
+  if (q == nullptr) q = is_signed ? ir.CreateSDiv(a, divisor) : ir.CreateUDiv(a, divisor);
   if (by_minus_one != nullptr) q = ir.CreateSelect(by_minus_one, ir.CreateNeg(a), q);
   if (by_zero != nullptr) q = ir.CreateSelect(by_zero, zero_like(a), q);
   Value* r = ir.CreateSub(a, ir.CreateMul(q, b));

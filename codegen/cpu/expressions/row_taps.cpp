@@ -31,9 +31,9 @@ struct RowTaps {
 };
 
 std::optional<RowTaps> row_taps(const ExprNode& e, const Expr& place, int lane_axis) {
-  std::vector<Axis> taps, rest;
+  std::vector<Axis> taps, fixed_axes;
   const std::set<int> moving = free_axes(place);
-  for (const Axis& a : e.reduce_axes) (moving.contains(a.id) ? taps : rest).push_back(a);
+  for (const Axis& a : e.reduce_axes) (moving.contains(a.id) ? taps : fixed_axes).push_back(a);
   if (taps.size() != 1) return std::nullopt;
   const std::string text = key(place);
   const auto read_at = [&](const Expr& i) {
@@ -43,7 +43,7 @@ std::optional<RowTaps> row_taps(const ExprNode& e, const Expr& place, int lane_a
   if (depends_on(anywhere, lane_axis) || depends_on(anywhere, taps[0].id)) return std::nullopt;
   // An extent other than 1 keeps the axis from being folded away.
   const Expr row = read_at(axis_ref({lane_axis, Dim::symbol("?")}));
-  return RowTaps{place, taps[0], rest.empty() ? row : reduce(e.reduce, rest, row)};
+  return RowTaps{place, taps[0], fixed_axes.empty() ? row : reduce(e.reduce, fixed_axes, row)};
 }
 
 /// The lanes that a vector of indices selects, all within the register. Empty if they are not known.

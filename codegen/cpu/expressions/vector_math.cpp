@@ -6,58 +6,18 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <cmath>
-#include <initializer_list>
 #include <limits>
+
+#include "codegen/cpu/expressions/vector_arithmetic.h"
+#include "codegen/cpu/expressions/vector_math_f64.h"
 
 namespace gcg::cpu {
 namespace {
 
 using llvm::Value;
 
-/// f32 arithmetic on values of one type.
-class Math {
- public:
-  Math(FunctionBuilder& f, Value* like)
-      : f_(f), ir_(f.ir()), type_(like->getType()), int_type_(type_->getWithNewType(f.ir().getInt32Ty())) {}
-
-  Value* num(double v) { return llvm::ConstantFP::get(type_, v); }
-  Value* integer(int64_t v) { return llvm::ConstantInt::get(int_type_, static_cast<uint64_t>(v), true); }
-  Value* add(Value* a, Value* b) { return ir_.CreateFAdd(a, b); }
-  Value* sub(Value* a, Value* b) { return ir_.CreateFSub(a, b); }
-  Value* mul(Value* a, Value* b) { return ir_.CreateFMul(a, b); }
-  Value* div(Value* a, Value* b) { return ir_.CreateFDiv(a, b); }
-  Value* fma(Value* a, Value* b, Value* c) { return ir_.CreateIntrinsic(llvm::Intrinsic::fma, {type_}, {a, b, c}); }
-  Value* abs(Value* a) { return ir_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a); }
-  Value* copysign(Value* a, Value* sign) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, a, sign); }
-  /// NaN stays NaN (the constant is the first operand of the comparison).
-  Value* at_most(Value* a, double limit) { return ir_.CreateSelect(ir_.CreateFCmpOLT(num(limit), a), num(limit), a); }
-  Value* at_least(Value* a, double limit) { return ir_.CreateSelect(ir_.CreateFCmpOGT(num(limit), a), num(limit), a); }
-  /// c[0] + c[1] x + ...
-  Value* polynomial(Value* x, std::initializer_list<double> c) {
-    auto it = std::rbegin(c);
-    Value* sum = num(*it);
-    for (++it; it != std::rend(c); ++it) sum = fma(sum, x, num(*it));
-    return sum;
-  }
-  /// An odd function: `near` if |x| < cut or x is NaN, otherwise `far` with the sign of x.
-  Value* near_or_far(Value* x, double cut, Value* near, Value* far) {
-    return ir_.CreateSelect(ir_.CreateFCmpULT(abs(x), num(cut)), near, copysign(far, x));
-  }
-  Value* as_int(Value* a) { return ir_.CreateBitCast(a, int_type_); }
-  Value* as_float(Value* a) { return ir_.CreateBitCast(a, type_); }
-  llvm::IRBuilder<>& ir() { return ir_; }
-  FunctionBuilder& f() { return f_; }
-
- private:
-  FunctionBuilder& f_;
-  llvm::IRBuilder<>& ir_;
-  llvm::Type* type_;
-  llvm::Type* int_type_;
-};
-
 constexpr double kRound = 0x1.8p23;       // adding it rounds a float below 2^21 to an integer, kept in the lowest bits
 constexpr double kSigmoidCut = -87.3365;  // below this x, results are subnormal
-constexpr double kLargestAngle = 0x1p17;
 
 /// exp(x) = 2^n * mantissa, computed from r with |r| <= ln(2)/2. Requires |x| < 2^21.
 struct SplitExp {
@@ -125,6 +85,7 @@ llvm::Value* emit_fma(FunctionBuilder& f, llvm::Value* a, llvm::Value* b, llvm::
 
 llvm::Value* emit_exp(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
+  if (m.of_doubles()) return emit_exp_f64(m, x);
   if (const int lanes = FunctionBuilder::lanes_of(x); f.target().has_avx512() && lanes >= 16 && lanes % 16 == 0) {
     constexpr double kLeast = -87.3365;  // the least x with a normal result; values that masks exclude are far below it
     const SplitExp e = split_exp(m, m.at_most(x, 89.0));
@@ -138,6 +99,7 @@ llvm::Value* emit_exp(FunctionBuilder& f, llvm::Value* x) {
 
 llvm::Value* emit_log(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
+  if (m.of_doubles()) return emit_log_f64(m, x);
   llvm::IRBuilder<>& ir = f.ir();
   // x = 2^n * (1 + r) with 1 + r in [sqrt(1/2), sqrt(2)); denormals are made normal first.
   Value* tiny = ir.CreateFCmpOLT(x, m.num(0x1p-126));
@@ -177,6 +139,7 @@ llvm::Value* emit_erf(FunctionBuilder& f, llvm::Value* x) {
 
 llvm::Value* emit_tanh(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
+  if (m.of_doubles()) return emit_tanh_f64(m, x);
   // tanh(x) = e / (e + 1) with e = (exp(2x) - 1) / 2, which keeps its relative error around 0. From 9.1 on the result
   // is 1.
   Value* t = m.at_least(m.at_most(x, 9.2), -9.2);
@@ -192,108 +155,11 @@ llvm::Value* emit_tanh(FunctionBuilder& f, llvm::Value* x) {
 
 llvm::Value* emit_sigmoid(FunctionBuilder& f, llvm::Value* x) {
   Math m(f, x);
+  if (m.of_doubles()) return emit_sigmoid_f64(m, x);
   // 1 / (1 + exp(-x)). Subnormal results become zero, because subnormal values slow down the code that reads them.
   const SplitExp e = split_exp(m, f.ir().CreateFNeg(m.at_most(x, 88.0)));
   Value* result = m.div(m.num(1), m.fma(mantissa(m, e), power_of_two(m, e), m.num(1)));
   return f.ir().CreateSelect(f.ir().CreateFCmpOLT(x, m.num(kSigmoidCut)), m.num(0), result);
-}
-
-namespace {
-
-/// The quadrant of an angle, and the sine and cosine of its distance from the quadrant's middle, in [-pi/4, pi/4].
-struct Quadrant {
-  Value* number;  // the lowest two bits of its number
-  Value *sine, *cosine;
-};
-
-/// Requires |x| <= kLargestAngle: pi/2 in three parts is exact enough up to there.
-Quadrant quadrant_of(Math& m, Value* x) {
-  Value* shifted = m.fma(x, m.num(0x1.45f306p-1), m.num(kRound));  // x / (pi/2)
-  Value* n = m.sub(shifted, m.num(kRound));
-  Value* r = m.fma(n, m.num(-0x1.921fb6p+0), x);
-  r = m.fma(n, m.num(0x1.777a5cp-25), r);
-  r = m.fma(n, m.num(0x1.ee59dap-50), r);
-  Value* square = m.mul(r, r);
-  Value* sine = m.fma(m.mul(r, square), m.polynomial(square, {-0x1.555544p-3, 0x1.1106b8p-7, -0x1.99171ap-13}), r);
-  Value* cosine = m.fma(m.mul(square, square), m.polynomial(square, {0x1.55554ap-5, -0x1.6c0ba6p-10, 0x1.99c2acp-16}),
-                        m.fma(square, m.num(-0.5), m.num(1)));
-  return {m.as_int(shifted), sine, cosine};
-}
-
-Value* near_sine(Math& m, const Quadrant& q, bool cosine) {
-  llvm::IRBuilder<>& ir = m.ir();
-  Value* number = cosine ? ir.CreateAdd(q.number, m.integer(1)) : q.number;  // cos(x) = sin(x + pi/2)
-  Value* odd = ir.CreateICmpNE(ir.CreateAnd(number, m.integer(1)), m.integer(0));
-  Value* size = ir.CreateSelect(odd, q.cosine, q.sine);
-  return m.as_float(ir.CreateXor(m.as_int(size), ir.CreateShl(ir.CreateAnd(number, m.integer(2)), m.integer(30))));
-}
-
-Value* near_tangent(Math& m, const Quadrant& q) {
-  llvm::IRBuilder<>& ir = m.ir();
-  Value* odd = ir.CreateICmpNE(ir.CreateAnd(q.number, m.integer(1)), m.integer(0));
-  return m.div(ir.CreateSelect(odd, ir.CreateFNeg(q.cosine), q.sine), ir.CreateSelect(odd, q.sine, q.cosine));
-}
-
-/// `value` is asin(t). t is |x| or, where `reflected`, sqrt((1 - |x|) / 2).
-struct NearAsin {
-  Value *reflected, *value;
-};
-
-NearAsin near_asin(Math& m, Value* x) {
-  llvm::IRBuilder<>& ir = m.ir();
-  Value* size = m.abs(x);
-  Value* reflected = ir.CreateFCmpOGT(size, m.num(0.5));
-  Value* square = ir.CreateSelect(reflected, m.fma(size, m.num(-0.5), m.num(0.5)), m.mul(size, size));
-  Value* root = ir.CreateSelect(reflected, ir.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, square), size);
-  Value* p = m.polynomial(square, {0x1.5555c8p-3, 0x1.3301e4p-4, 0x1.747e4ap-5, 0x1.8c283cp-6, 0x1.596d28p-5});
-  return {reflected, m.fma(m.mul(root, square), p, root)};
-}
-
-constexpr double kHalfPi = 0x1.921fb6p+0, kPi = 0x1.921fb6p+1;
-
-}  // namespace
-
-llvm::Value* emit_angle_function(FunctionBuilder& f, Angle which, llvm::Value* x,
-                                 const std::function<llvm::Value*()>& exact) {
-  Math m(f, x);
-  Value* far = f.ir().CreateFCmpUGT(m.abs(x), m.num(kLargestAngle));
-  if (far->getType()->isVectorTy()) far = f.ir().CreateOrReduce(far);
-  return f.if_else(
-      far, [&] { return FunctionBuilder::Values{exact()}; },
-      [&] {
-        const Quadrant q = quadrant_of(m, x);
-        return FunctionBuilder::Values{which == Angle::tangent ? near_tangent(m, q)
-                                                               : near_sine(m, q, which == Angle::cosine)};
-      })[0];
-}
-
-llvm::Value* emit_atan(FunctionBuilder& f, llvm::Value* x) {
-  Math m(f, x);
-  llvm::IRBuilder<>& ir = f.ir();
-  // For |x| above 1, atan(|x|) is pi/2 minus the arctangent of the reciprocal.
-  Value* size = m.abs(x);
-  Value* beyond = ir.CreateFCmpOGT(size, m.num(1));
-  Value* r = m.div(ir.CreateSelect(beyond, m.num(1), size), ir.CreateSelect(beyond, size, m.num(1)));
-  Value* square = m.mul(r, r);
-  Value* p = m.polynomial(square, {-0x1.5554dcp-2, 0x1.9978f4p-3, -0x1.230adcp-3, 0x1.b4e12ap-4, -0x1.3556b6p-4,
-                                   0x1.61fddap-5, -0x1.0c2c14p-6, 0x1.7ed232p-9});
-  Value* near = m.fma(m.mul(r, square), p, r);
-  return m.copysign(ir.CreateSelect(beyond, m.sub(m.num(kHalfPi), near), near), x);
-}
-
-llvm::Value* emit_asin(FunctionBuilder& f, llvm::Value* x) {
-  Math m(f, x);
-  const NearAsin near = near_asin(m, x);
-  return m.copysign(f.ir().CreateSelect(near.reflected, m.fma(near.value, m.num(-2), m.num(kHalfPi)), near.value), x);
-}
-
-llvm::Value* emit_acos(FunctionBuilder& f, llvm::Value* x) {
-  Math m(f, x);
-  llvm::IRBuilder<>& ir = f.ir();
-  const NearAsin near = near_asin(m, x);
-  Value* left = m.fma(near.value, m.num(-2), m.num(kPi));
-  Value* reflected = ir.CreateSelect(ir.CreateFCmpOLT(x, m.num(0)), left, m.add(near.value, near.value));
-  return ir.CreateSelect(near.reflected, reflected, m.sub(m.num(kHalfPi), m.copysign(near.value, x)));
 }
 
 }  // namespace gcg::cpu

@@ -23,11 +23,12 @@ llvm::Value* emit_remainder(FunctionBuilder& f, llvm::Value* a, llvm::Value* b,
       far, [&] { return FunctionBuilder::Values{exact()}; },
       [&] {
         Value* times = ir.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, quotient);
-        Value* rest = emit_fma(f, ir.CreateFNeg(times), y, x);
-        rest = ir.CreateSelect(ir.CreateFCmpOLT(rest, number(0)), ir.CreateFAdd(rest, y), rest);
-        rest = ir.CreateSelect(ir.CreateFCmpOLT(quotient, number(1)), x, rest);  // also for an infinite divisor
-        rest = ir.CreateFPTrunc(rest, a->getType());
-        return FunctionBuilder::Values{ir.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, rest, a)};
+        Value* remainder = emit_fma(f, ir.CreateFNeg(times), y, x);
+        remainder = ir.CreateSelect(ir.CreateFCmpOLT(remainder, number(0)), ir.CreateFAdd(remainder, y), remainder);
+        remainder =
+            ir.CreateSelect(ir.CreateFCmpOLT(quotient, number(1)), x, remainder);  // also for an infinite divisor
+        remainder = ir.CreateFPTrunc(remainder, a->getType());
+        return FunctionBuilder::Values{ir.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, remainder, a)};
       })[0];
 }
 

@@ -11,12 +11,14 @@ namespace {
 /// The C library's name of the function for doubles.
 std::string double_name(UnaryOp op) {
   if (!is_elementary_function(op)) return "";
-  return name_of(op == UnaryOp::sigmoid ? UnaryOp::exp : op);  // 1 / (1 + exp(-x))
+  return name_of(op);
 }
 
-bool own_f32_polynomial(UnaryOp op) {
-  return op == UnaryOp::exp || op == UnaryOp::log || op == UnaryOp::erf || op == UnaryOp::tanh ||
-         op == UnaryOp::sigmoid || op == UnaryOp::asin || op == UnaryOp::acos || op == UnaryOp::atan;
+/// True if code is emitted for all arguments.
+bool has_own_polynomial(UnaryOp op, DType dtype) {
+  const bool in_both = op == UnaryOp::exp || op == UnaryOp::log || op == UnaryOp::tanh || op == UnaryOp::sigmoid;
+  const bool in_f32 = op == UnaryOp::erf || op == UnaryOp::asin || op == UnaryOp::acos || op == UnaryOp::atan;
+  return in_both || (in_f32 && dtype != DType::f64);
 }
 
 struct Collector : PartVisitor {
@@ -49,9 +51,9 @@ struct Collector : PartVisitor {
 
 std::string import_of(UnaryOp op, DType dtype) {
   if (!is_float(dtype)) return "";
-  std::string name = double_name(op);
-  if (name.empty() || dtype == DType::f64) return name;
-  return own_f32_polynomial(op) ? "" : name + "f";
+  const std::string name = double_name(op);
+  if (name.empty() || has_own_polynomial(op, dtype)) return "";
+  return dtype == DType::f64 ? name : name + "f";
 }
 
 std::string import_of(BinaryOp op, DType dtype) {
@@ -66,7 +68,7 @@ std::string import_of(BinaryOp op, DType dtype) {
 bool calls_per_element(UnaryOp op, DType dtype) {
   // These operators call the C function only for very large angles.
   const bool seldom = op == UnaryOp::sin || op == UnaryOp::cos || op == UnaryOp::tan;
-  return !import_of(op, dtype).empty() && !(seldom && dtype == DType::f32);
+  return !import_of(op, dtype).empty() && !seldom;
 }
 
 std::set<std::string> needed_imports(const Kernel& kernel) {

@@ -63,11 +63,11 @@ void split_phases(Stage& stage, std::vector<Axis>& axes, const std::vector<Opera
   const int64_t period = period_of(stage.value, *contiguous);
   if (period < 2 || period > kMostPhases || contiguous->extent.is(period) || !is_multiple(contiguous->extent, period))
     return;
-  const Axis whole{contiguous->id, floor_div(contiguous->extent, Dim(period))}, minor{fresh, period};
-  const Expr split = axis_ref(whole) * index(period) + axis_ref(minor);
-  stage.value = replace_axis(stage.value, whole, split);
-  for (Expr& i : stage.index) i = replace_axis(i, whole, split);
-  *contiguous = whole;
+  const Axis major{contiguous->id, floor_div(contiguous->extent, Dim(period))}, minor{fresh, period};
+  const Expr split = axis_ref(major) * index(period) + axis_ref(minor);
+  stage.value = replace_axis(stage.value, major, split);
+  for (Expr& i : stage.index) i = replace_axis(i, major, split);
+  *contiguous = major;
   axes.push_back(minor);
 }
 

@@ -22,7 +22,7 @@ struct AxisTable {
 struct AxisTables {
   LoopKernel loop;  // reads the tables
   std::vector<AxisTable> tables;
-  std::set<int> rising;  // operands of tables whose indices never fall
+  std::set<int> rising;  // operands of tables whose indices never decrease
 };
 
 /// Finds values that `plan`, the plan of `loop`, would compute with divisions at every point although they depend on

@@ -22,8 +22,8 @@ Expr rename_axis(const Expr& e, const Axis& from, const Axis& to) {
   });
 }
 
-Expr replace_equal(const Expr& e, const std::string& wanted, const Expr& replacement) {
-  return rewrite(e, [&](const Expr& n) -> Expr { return key(n) == wanted ? replacement : nullptr; });
+Expr replace_equal(const Expr& e, const std::string& pattern, const Expr& replacement) {
+  return rewrite(e, [&](const Expr& n) -> Expr { return key(n) == pattern ? replacement : nullptr; });
 }
 
 /// True if an operand that `e` reads may share the result's memory.
@@ -45,41 +45,42 @@ std::optional<Expr> function_of_reduced(const std::vector<Stage>& stages, size_t
   if (stage.kind != Stage::Kind::reduce || !has_one_axis(stage) || !is_expensive(stage.value)) return std::nullopt;
   if (!(stage.axes[0].extent == last.axes[0].extent)) return std::nullopt;
   const Expr value = rename_axis(stage.value, stage.axes[0], last.axes[0]);
-  const Expr rest = replace_equal(last.value, key(value), marker);
-  return rest == last.value ? std::nullopt : std::optional(rest);
+  const Expr formula = replace_equal(last.value, key(value), marker);
+  return formula == last.value ? std::nullopt : std::optional(formula);
 }
 
-/// True if the value that stage `r` folds may be kept in the result's memory until the last stage, which stores `rest`.
-bool fits_into_result(const std::vector<Stage>& stages, size_t r, const Expr& rest,
+/// True if the value that stage `r` folds may be kept in the result's memory until the last stage, which stores
+/// `formula`.
+bool fits_into_result(const std::vector<Stage>& stages, size_t r, const Expr& formula,
                       const std::vector<Operand>& operands) {
   const int result = stages.back().operand;
   return stages[r].value->dtype == operands[static_cast<size_t>(result)].dtype &&
-         !reads_result_memory(rest, operands, result) &&
+         !reads_result_memory(formula, operands, result) &&
          std::none_of(stages.begin() + static_cast<std::ptrdiff_t>(r) + 1, stages.end() - 1, [&](const Stage& s) {
            return s.kind == Stage::Kind::store || reads_result_memory(s.value, operands, result);
          });
 }
 
 /// Makes the last stage of `stages` read the value that stage `r` stores at `index`, over the axis of the last stage.
-KeptValue keep_at(std::vector<Stage>& stages, size_t r, const Expr& rest, const Expr& marker, int operand,
+KeptValue keep_at(std::vector<Stage>& stages, size_t r, const Expr& formula, const Expr& marker, int operand,
                   const std::vector<Expr>& index) {
   Stage& last = stages.back();
-  last.value = replace_equal(rest, key(marker), load(operand, marker->dtype, index));
-  KeptValue kept{static_cast<int>(r), operand, {}};
-  for (const Expr& i : index) kept.index.push_back(rename_axis(i, last.axes[0], stages[r].axes[0]));
-  return kept;
+  last.value = replace_equal(formula, key(marker), load(operand, marker->dtype, index));
+  KeptValue kept_value{static_cast<int>(r), operand, {}};
+  for (const Expr& i : index) kept_value.index.push_back(rename_axis(i, last.axes[0], stages[r].axes[0]));
+  return kept_value;
 }
 
-/// Calls `keep(r, rest, marker)` for the reduction stages, the last one first, until one keeps its value.
+/// Calls `keep(r, formula, marker)` for the reduction stages, the last one first, until one keeps its value.
 KeptValue keep_first(
     std::vector<Stage>& stages,
-    const std::function<std::optional<KeptValue>(size_t r, const Expr& rest, const Expr& marker)>& keep) {
+    const std::function<std::optional<KeptValue>(size_t r, const Expr& formula, const Expr& marker)>& keep) {
   const Stage& last = stages.back();
   if (stages.size() < 2 || last.kind != Stage::Kind::store || !has_one_axis(last)) return {};
   for (size_t r = stages.size() - 1; r-- > 0;) {
     const Expr marker = local_ref(-1, stages[r].value->dtype);  // placeholder for the value that will be loaded
-    const auto rest = function_of_reduced(stages, r, marker);
-    if (const auto kept = rest ? keep(r, *rest, marker) : std::nullopt) return *kept;
+    const auto formula = function_of_reduced(stages, r, marker);
+    if (const auto kept_value = formula ? keep(r, *formula, marker) : std::nullopt) return *kept_value;
   }
   return {};
 }
@@ -87,18 +88,18 @@ KeptValue keep_first(
 }  // namespace
 
 KeptValue keep_reduced_value(std::vector<Stage>& stages, const std::vector<Operand>& operands) {
-  return keep_first(stages, [&](size_t r, const Expr& rest, const Expr& marker) -> std::optional<KeptValue> {
-    if (!fits_into_result(stages, r, rest, operands)) return std::nullopt;
-    return keep_at(stages, r, rest, marker, stages.back().operand, stages.back().index);
+  return keep_first(stages, [&](size_t r, const Expr& formula, const Expr& marker) -> std::optional<KeptValue> {
+    if (!fits_into_result(stages, r, formula, operands)) return std::nullopt;
+    return keep_at(stages, r, formula, marker, stages.back().operand, stages.back().index);
   });
 }
 
 KeptValue keep_reduced_row(std::vector<Stage>& stages, std::vector<Operand>& operands) {
-  return keep_first(stages, [&](size_t r, const Expr& rest, const Expr& marker) -> std::optional<KeptValue> {
+  return keep_first(stages, [&](size_t r, const Expr& formula, const Expr& marker) -> std::optional<KeptValue> {
     const Axis& axis = stages.back().axes[0];
     operands.push_back({marker->dtype, {axis.extent}, true});
     operands.back().array = true;
-    return keep_at(stages, r, rest, marker, static_cast<int>(operands.size()) - 1, {axis_ref(axis)});
+    return keep_at(stages, r, formula, marker, static_cast<int>(operands.size()) - 1, {axis_ref(axis)});
   });
 }
 

@@ -30,11 +30,26 @@ class LoopKernelEmitter {
   LoopKernelEmitter(FunctionBuilder& f, const LoopPlan& plan) : f_(f), ir_(f.ir()), exprs_(f), plan_(plan) {}
 
   void emit() {
-    for_each_point(f_, plan_.outer, plan_.points_per_task, point_,
-                   [&] { plan_.columns.id >= 0 ? emit_columns() : emit_stages(); });
+    const auto emit_point = [&] { plan_.columns.id >= 0 ? emit_columns() : emit_stages(); };
+    if (!plan_.by_runs) return for_each_point(f_, plan_.outer, plan_.points_per_task, point_, emit_point);
+    for_each_run(f_, plan_.outer, plan_.points_per_task, point_, [&](const EmitPoints& points) { emit_run(points); });
   }
 
  private:
+  /// Emits the rows of a run. If a run decides their length, rows shorter than a register have code of their own.
+  void emit_run(const EmitPoints& points) {
+    const StagePlan& plan = plan_.stages[0];
+    const auto any_row = [&] { emit_store(plan, 0); };
+    if (plan.lane.extent.is_constant() || !plan.maskable || plan.native == 1) return points(any_row);
+    const auto short_row = [&] {
+      const Range row = row_range(plan);
+      emit_short_row(f_, plan, point_, row.begin, row.end);
+    };
+    const Range row = row_range(plan);
+    Value* is_short = ir_.CreateICmpSLT(ir_.CreateSub(row.end, row.begin), f_.i64(plan.native));
+    f_.if_else(is_short, [&] { return points(short_row), Values{}; }, [&] { return points(any_row), Values{}; });
+  }
+
   void emit_stages() {
     for (const StagePlan& stage : plan_.stages) emit_stage(stage);
   }
@@ -117,9 +132,21 @@ class LoopKernelEmitter {
       emit_tiles(tiled, nullptr);
     }
     if (tiled == columns) return;
+    // Overlapping tiles leave no columns over, unless there are fewer than a tile has.
+    if (plan.overlaps && plan.maskable)
+      return f_.if_then(ir_.CreateICmpSLT(columns, tile), [&] { emit_columns_of_tile(plan, first, rows, columns); });
     f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](Value* row) {
       point_.axes[plan.tile_row.id] = ir_.CreateAdd(first, row);
       emit_store_row(f_, plan, point_, tiled, columns);
+    });
+  }
+
+  /// Emits each column of a few by one vector of the tile's rows: its loads are contiguous, and its stores scattered.
+  void emit_columns_of_tile(const StagePlan& plan, Value* first, Value* rows, Value* columns) {
+    f_.for_loop(f_.i64(0), columns, f_.i64(1), [&](Value* column) {
+      point_.axes[plan.lane.id] = column;
+      const Point p = lanes_at(point_, plan.tile_row.id, plan.native, first, f_.first_lanes(rows, plan.native));
+      exprs_.store(plan.stage.operand, plan.stage.index, plan.stage.value, p);
     });
   }
 
@@ -174,7 +201,8 @@ class LoopKernelEmitter {
 };
 
 std::string describe(const LoopPlan& plan) {
-  std::string text = concat("points ", plan.points.str());
+  std::string text =
+      concat("points ", plan.points.str(), plan.by_runs ? concat(" by runs of ", plan.outer.back().extent.str()) : "");
   if (plan.columns.id >= 0) text += concat(" of ", plan.columns_together, " columns");
   for (const StagePlan& stage : plan.stages)
     text += concat(stage.stage.kind == Stage::Kind::store ? ", store " : ", reduce ",

@@ -13,6 +13,7 @@
 #include "codegen/cpu/loops/axis_phases.h"
 #include "codegen/cpu/loops/lane_cost.h"
 #include "codegen/cpu/loops/point_work.h"
+#include "codegen/cpu/loops/row_runs.h"
 #include "codegen/cpu/loops/split_lines.h"
 #include "codegen/cpu/loops/tile_plan.h"
 #include "compiler/kernel/access_analysis.h"
@@ -290,12 +291,16 @@ void plan_single_store(const CpuTarget& target, const Kernel& kernel, const Loop
   if (!stage_plan.transposed.empty()) {
     plan.block = {fresh_axis_id(loop), ceil_div(stage_plan.tile_row.extent, Dim(stage_plan.native))};
     plan.outer.push_back(plan.block);
-  } else if (const int64_t block = stage_plan.shared ? kSharedBlock : kRowBlock;
-             lane.id >= 0 && !stage_plan.interior &&
-             !(lane.extent.is_constant() && lane.extent.constant() <= 2 * block)) {
+    plan.stages.push_back(std::move(stage_plan));
+    return;
+  }
+  plan.by_runs = !stage_plan.interior && !stage_plan.shared &&
+                 runs_along(stage_plan.stage, lane, stage_plan.minor.id >= 0, plan.outer);
+  if (const int64_t block = stage_plan.shared ? kSharedBlock : kRowBlock;
+      lane.id >= 0 && !stage_plan.interior && !(lane.extent.is_constant() && lane.extent.constant() <= 2 * block)) {
     plan.row_block = block;
     plan.block = {fresh_axis_id(loop), ceil_div(lane.extent, Dim(block))};
-    plan.outer.push_back(plan.block);
+    plan.outer.insert(plan.by_runs ? plan.outer.begin() : plan.outer.end(), plan.block);
   }
   plan.stages.push_back(std::move(stage_plan));
 }
@@ -340,9 +345,9 @@ void plan_stages(const CpuTarget& target, const Kernel& kernel, LoopKernel loop,
   std::vector<Stage>& stages = loop.stages;
   plan.outer = loop.outer;
   std::vector<Operand> operands = kernel.operands;
-  KeptValue kept = keep_reduced_value(stages, operands);
+  KeptValue kept_value = keep_reduced_value(stages, operands);
   const auto columns = column_axis(target, loop, operands);
-  if (kept.stage < 0 && !columns) kept = keep_reduced_row(stages, operands);
+  if (kept_value.stage < 0 && !columns) kept_value = keep_reduced_row(stages, operands);
   if (operands.size() > kernel.operands.size()) plan.kept_row = operands.back();
   for (size_t s = 0; s < stages.size(); ++s) {
     if (columns) {
@@ -354,7 +359,7 @@ void plan_stages(const CpuTarget& target, const Kernel& kernel, LoopKernel loop,
     } else {
       plan.stages.push_back(plan_stage(target, stages[s], stages[s].axes, operands));
     }
-    if (static_cast<int>(s) == kept.stage) plan.stages.back().kept = kept;
+    if (static_cast<int>(s) == kept_value.stage) plan.stages.back().kept_value = kept_value;
   }
   if (columns) plan_columns(target, *columns, fresh_axis_id(loop), plan, operands);
 }

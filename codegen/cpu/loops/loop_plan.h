@@ -16,8 +16,8 @@ namespace gcg::cpu {
 
 /// One stage as a loop nest: scalar loops over `loops` (outermost first) around a vector loop over `lane`.
 struct StagePlan {
-  Stage stage;     // the stage with flat addresses and merged axes; `axes` is no longer used
-  KeptValue kept;  // for a reduction: where its value is also stored (`kept.stage` is not used)
+  Stage stage;           // the stage with flat addresses and merged axes; `axes` is no longer used
+  KeptValue kept_value;  // for a reduction: where its value is also stored (its `stage` is not used)
   std::vector<Axis> loops;
   Axis lane;       // id -1: the stage is a single point
   int native = 1;  // lanes of one vector register, for the element types of the stage
@@ -56,10 +56,13 @@ struct StagePlan {
 struct LoopPlan {
   std::vector<Axis> outer;  // collapsed into one loop over points; tasks are chunks of it
   std::vector<StagePlan> stages;
+  /// True if a task's points are runs along the last axis of `outer`, each a loop of its own. Addresses that do not
+  /// depend on this axis are then computed once a run. It pays for rows that may be short.
+  bool by_runs = false;
   /// The lane axis of the only stage is cut into blocks of this many elements; 0: it is not cut. The innermost
-  /// coordinate of a point is the block.
+  /// coordinate of a point is the block, or the outermost one of runs.
   int64_t row_block = 0;
-  Axis block;  // the block coordinate, last of `outer`; a block has `native` tile rows if there are tiles
+  Axis block;  // the block coordinate, of `outer`; a block has `native` tile rows if there are tiles
   /// An outer axis whose neighbouring points are the lanes of vectors in all stages. It is chosen if memory runs along
   /// it and not along the stages' axes. `columns_together` of its points form one point, whose coordinate is `block`.
   /// The rest is processed `columns_at_end` at a time, masked. Id -1: none.

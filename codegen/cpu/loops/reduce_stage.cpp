@@ -32,7 +32,7 @@ class ReduceEmitter {
 
   Value* element(const Point& at) {
     Value* v = f_.splat(exprs_.evaluate(plan_.stage.value, at), at.lanes);
-    if (plan_.kept.operand >= 0) exprs_.store(plan_.kept.operand, plan_.kept.index, v, at);
+    if (plan_.kept_value.operand >= 0) exprs_.store(plan_.kept_value.operand, plan_.kept_value.index, v, at);
     return v;
   }
   Value* row_element(int lanes, Value* i, Value* mask) {

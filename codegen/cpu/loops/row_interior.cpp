@@ -109,8 +109,8 @@ class Resolver {
   Expr remainder(const Expr& a, const Expr& b) {
     if (!number(b)) return nullptr;
     for (int64_t times : {0, 1, -1}) {
-      const Expr rest = times == 0 ? a : a - index(times) * b;
-      if (holds_both(rest, index(0), b, rest)) return rest;
+      const Expr remainder = times == 0 ? a : a - index(times) * b;
+      if (holds_both(remainder, index(0), b, remainder)) return remainder;
     }
     return nullptr;
   }
@@ -142,7 +142,7 @@ class Resolver {
 
   /// True if `a` >= `least` in the middle of the axis.
   bool is_natural(const Affine& a, const Dim& least) {
-    Dim rest = a.base - least, stride;
+    Dim offset = a.base - least, stride;
     for (const auto& [id, s] : a.strides) {
       if (id == axis_.id) {
         stride = s;
@@ -150,12 +150,12 @@ class Resolver {
       }
       const auto extent = reduced_.find(id);
       if (extent == reduced_.end() || !s.is_constant()) return false;
-      if (s.constant() < 0) rest = rest + s * (extent->second - 1);
+      if (s.constant() < 0) offset = offset + s * (extent->second - 1);
     }
     if (!stride.is_constant() || stride.is(0)) return false;
     const bool rises = stride.constant() > 0;
     if (!(rises ? ends_.low : ends_.high)) return false;
-    const Dim bound = rises ? ceil_div(Dim(0) - rest, stride) : floor_div(rest, Dim(0) - stride) + 1;
+    const Dim bound = rises ? ceil_div(Dim(0) - offset, stride) : floor_div(offset, Dim(0) - stride) + 1;
     if (!is_near_end(rises ? bound : axis_.extent - bound)) return false;
     if (ends_.known != nullptr && std::find(ends_.known->begin(), ends_.known->end(), bound) == ends_.known->end())
       return false;
@@ -237,8 +237,8 @@ std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const A
   result.axis = axis;
   for (const Expr& v : values) result.values.push_back(both.resolve(v));
   if (both.first.empty() && both.after.empty()) return std::nullopt;
-  // An end reaches into the middle, not beyond it. A minimum whose left side counts there must not be resolved to its
-  // right side.
+  // The vectors of an end may also cover elements of the middle, but none of the other end. If the left side of a
+  // minimum is the smaller one there, the minimum must not become its right side.
   Resolver high(values, axis, {.low = false, .known = &both.after}),
       low(values, axis, {.high = false, .known = &both.first, .least = lanes});
   for (const Expr& v : values) {

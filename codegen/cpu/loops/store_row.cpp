@@ -31,6 +31,11 @@ class StoreRowEmitter {
     either(enough, [&] { emit_vectors(plan_.values, begin, begin, end); }, [&] { emit_plainly(begin, end); });
   }
 
+  /// Requires fewer than `native` elements.
+  void emit_in_a_register(Value* begin, Value* end) {
+    emit_piece(plan_.values, {.lanes = plan_.native, .masked = true, .begin = begin, .end = end});
+  }
+
  private:
   using Emit = std::function<void()>;
 
@@ -269,6 +274,10 @@ class StoreRowEmitter {
 };
 
 }  // namespace
+
+void emit_short_row(FunctionBuilder& f, const StagePlan& plan, const Point& point, Value* begin, Value* end) {
+  StoreRowEmitter(f, plan, point).emit_in_a_register(begin, end);
+}
 
 void emit_store_row(FunctionBuilder& f, const StagePlan& plan, const Point& point, Value* begin, Value* end) {
   StoreRowEmitter(f, plan, point).emit(begin, end);

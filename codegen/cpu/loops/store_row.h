@@ -11,4 +11,8 @@ namespace gcg::cpu {
 void emit_store_row(FunctionBuilder& f, const StagePlan& plan, const Point& point, llvm::Value* begin,
                     llvm::Value* end);
 
+/// The same for fewer than `plan.native` elements, in one masked register. Requires `plan.maskable`.
+void emit_short_row(FunctionBuilder& f, const StagePlan& plan, const Point& point, llvm::Value* begin,
+                    llvm::Value* end);
+
 }  // namespace gcg::cpu

@@ -8,14 +8,50 @@ namespace gcg::cpu {
 using llvm::Value;
 using Values = FunctionBuilder::Values;
 
-void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
-                    const std::function<void()>& body) {
+namespace {
+
+struct PointRange {
+  Value *begin, *end;
+};
+
+PointRange points_of_tasks(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task) {
   llvm::IRBuilder<>& ir = f.ir();
   const Dim count = extent_of(outer);
   Value* points = f.dim(count);
   Value* step = f.dim(per_task);
   Value* begin = ir.CreateMul(f.task_begin(), step);
-  Value* end = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.CreateMul(f.task_end(), step), points);
+  return {begin, ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.CreateMul(f.task_end(), step), points)};
+}
+
+}  // namespace
+
+void for_each_run(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
+                  const std::function<void(const EmitPoints& points)>& each_run) {
+  llvm::IRBuilder<>& ir = f.ir();
+  const auto [begin, end] = points_of_tasks(f, outer, per_task);
+  const Axis inner = outer.back();
+  const std::vector<Axis> others(outer.begin(), outer.end() - 1);
+  Value* length = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, f.dim(inner.extent), f.i64(1));
+  Value* first = ir.CreateUDiv(begin, length);
+  Value* after = ir.CreateUDiv(ir.CreateAdd(end, ir.CreateSub(length, f.i64(1))), length);
+  f.for_loop(first, after, f.i64(1), coordinates(f, others, first), [&](Value* run, const Values& at) {
+    for (size_t k = 0; k < at.size(); ++k) point.axes[others[k].id] = at[k];
+    Value* start = ir.CreateMul(run, length);
+    Value* low = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, ir.CreateSub(begin, start), f.i64(0));
+    Value* high = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.CreateSub(end, start), length);
+    each_run([&](const std::function<void()>& body) {
+      f.for_loop(low, high, f.i64(1), [&](Value* i) {
+        point.axes[inner.id] = i;
+        body();
+      });
+    });
+    return next_coordinates(f, others, at);
+  });
+}
+
+void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
+                    const std::function<void()>& body) {
+  const auto [begin, end] = points_of_tasks(f, outer, per_task);
   f.for_loop(begin, end, f.i64(1), coordinates(f, outer, begin), [&](Value*, const Values& at) {
     for (size_t k = 0; k < at.size(); ++k) point.axes[outer[k].id] = at[k];
     body();

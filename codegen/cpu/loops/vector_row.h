@@ -14,6 +14,12 @@ namespace gcg::cpu {
 void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
                     const std::function<void()>& body);
 
+/// The same in a loop over runs along the last axis. `each_run(points)` emits a run: `points(body)` emits the loop over
+/// its points, as often as there are ways to emit them.
+using EmitPoints = std::function<void(const std::function<void()>& body)>;
+void for_each_run(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
+                  const std::function<void(const EmitPoints& points)>& each_run);
+
 /// A piece of a row that is processed `lanes` at a time. `masked`: the rest of the row, shorter than `lanes`, in one
 /// step.
 struct RowPiece {

@@ -18,29 +18,31 @@ constexpr std::string_view kMagic = "gcc-graph program 2\n";
 constexpr size_t kHashDigits = 32;
 
 /// Hash of an entry's content and its key. So an entry that is stored under another key is invalid.
-std::string entry_hash(const std::string& key, std::string_view rest) { return hash_text(key + std::string(rest)); }
+std::string entry_hash(const std::string& key, std::string_view payload) {
+  return hash_text(key + std::string(payload));
+}
 
 /// the file: magic, hash of key and rest, size of the code in 8 bytes, code, log
 std::string to_file(const std::string& key, const AssembledProgram& program) {
   const uint64_t size = program.code.size();
-  std::string rest(sizeof size, '\0');
-  std::memcpy(rest.data(), &size, sizeof size);
-  rest.append(reinterpret_cast<const char*>(program.code.data()), program.code.size());
-  rest += program.log;
-  return std::string(kMagic) + entry_hash(key, rest) + rest;
+  std::string payload(sizeof size, '\0');
+  std::memcpy(payload.data(), &size, sizeof size);
+  payload.append(reinterpret_cast<const char*>(program.code.data()), program.code.size());
+  payload += program.log;
+  return std::string(kMagic) + entry_hash(key, payload) + payload;
 }
 
 std::optional<AssembledProgram> from_file(const std::string& key, std::string_view bytes) {
   uint64_t size = 0;
   if (!bytes.starts_with(kMagic) || bytes.size() < kMagic.size() + kHashDigits + sizeof size) return std::nullopt;
   const std::string_view hash = bytes.substr(kMagic.size(), kHashDigits);
-  std::string_view rest = bytes.substr(kMagic.size() + kHashDigits);
-  if (entry_hash(key, rest) != hash) return std::nullopt;
-  std::memcpy(&size, rest.data(), sizeof size);
-  rest.remove_prefix(sizeof size);
-  if (size > rest.size()) return std::nullopt;
-  const auto* code = reinterpret_cast<const uint8_t*>(rest.data());
-  return AssembledProgram{{code, code + size}, std::string(rest.substr(size))};
+  std::string_view payload = bytes.substr(kMagic.size() + kHashDigits);
+  if (entry_hash(key, payload) != hash) return std::nullopt;
+  std::memcpy(&size, payload.data(), sizeof size);
+  payload.remove_prefix(sizeof size);
+  if (size > payload.size()) return std::nullopt;
+  const auto* code = reinterpret_cast<const uint8_t*>(payload.data());
+  return AssembledProgram{{code, code + size}, std::string(payload.substr(size))};
 }
 
 }  // namespace

@@ -205,7 +205,7 @@ class AttentionText {
     f_.line("if (row >= ", int_text(f_, k_.m.extent), ") continue;");
     EvaluationPoint place = batch_;
     declare_axis(f_, place, k_.m, "row");
-    if (k_.is_nan_zero || k_.kept) drop_rows(place);
+    if (k_.is_nan_zero || k_.row_mask) drop_rows(place);
     EpilogueText epilogue(f_, epilogue_, epilogue_.vector);
     each_column(place, [&](const EvaluationPoint& here) { epilogue.values(here, sum_name); });
     each_column(place, [&](const EvaluationPoint& here) { epilogue.store(here, sum_name); });
@@ -215,10 +215,10 @@ class AttentionText {
   /// Writes zeros for values whose weights are all zero.
   void drop_rows(const EvaluationPoint& place) {
     std::string dropped = k_.is_nan_zero ? "!(attention.total[i] > 0.0f)" : "";
-    if (k_.kept) {
+    if (k_.row_mask) {
       ExprText exprs(f_, place);
-      const std::string kept = exprs.value(k_.kept);
-      dropped += concat(dropped.empty() ? "" : " || ", "!", kept);
+      const std::string row_mask = exprs.value(k_.row_mask);
+      dropped += concat(dropped.empty() ? "" : " || ", "!", row_mask);
     }
     f_.open("if (", dropped, ")");
     f_.line("#pragma unroll");

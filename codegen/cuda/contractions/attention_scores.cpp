@@ -23,10 +23,10 @@ std::optional<double> number_of(const Expr& e) {
   return e->number;
 }
 
-/// A value m * queries + t * keys + rest, where the rest depends neither on m nor on t.
+/// A value m * queries + t * keys + base, where the base depends neither on m nor on t.
 struct Linear {
   int64_t queries = 0, keys = 0;
-  Expr rest;
+  Expr base;
 };
 
 bool is_index(DType dtype) { return dtype == DType::i64 || dtype == DType::i32; }
@@ -47,7 +47,7 @@ class Positions {
     if (!a || !b) return std::nullopt;
     const int64_t sign = e->binary == BinaryOp::add ? 1 : -1;
     return Linear{a->queries + sign * b->queries, a->keys + sign * b->keys,
-                  sign > 0 ? a->rest + b->rest : a->rest - b->rest};
+                  sign > 0 ? a->base + b->base : a->base - b->base};
   }
 
  private:
@@ -56,7 +56,7 @@ class Positions {
     const auto of = linear(left ? b : a);
     if (!of || (left ? a : b)->kind != ExprKind::constant) return std::nullopt;
     const int64_t by = (left ? a : b)->integer;
-    return Linear{of->queries * by, of->keys * by, of->rest * index(by)};
+    return Linear{of->queries * by, of->keys * by, of->base * index(by)};
   }
 
   const AttentionKernel& k_;
@@ -80,11 +80,11 @@ class ScoreReader {
   Expr peeled(const Expr& e) {
     if (e->kind == ExprKind::select)
       for (const bool opposite : {false, true}) {
-        const Expr &kept = e->args[opposite ? 2 : 1], &other = e->args[opposite ? 1 : 2];
+        const Expr &selected = e->args[opposite ? 2 : 1], &other = e->args[opposite ? 1 : 2];
         const auto low = number_of(other);
-        if (!low || *low > kLow || has_guarded_load(kept) || !take(e->args[0], opposite, *low)) continue;
-        const Expr rest = rest_, scores = peeled(kept);
-        return rest ? select(rest, scores, other) : scores;
+        if (!low || *low > kLow || has_guarded_load(selected) || !take(e->args[0], opposite, *low)) continue;
+        const Expr guard = guard_, scores = peeled(selected);
+        return guard ? select(guard, scores, other) : scores;
       }
     if (!is(e, BinaryOp::add)) return e;
     for (size_t i = 0; i < 2; ++i) {
@@ -105,12 +105,12 @@ class ScoreReader {
   /// go to rest_; they must hold as well. Returns false if no bound was found.
   bool take(const Expr& condition, bool opposite, double low) {
     const SeenKeys before = seen_;
-    rest_ = nullptr;
+    guard_ = nullptr;
     taken_ = false;
     conjunct(condition, opposite);
     if (taken_ && (std::isinf(low) || every_query_sees_one())) return true;
     seen_ = before;
-    rest_ = nullptr;
+    guard_ = nullptr;
     return false;
   }
 
@@ -135,8 +135,8 @@ class ScoreReader {
       return conjunct(e->args[1], opposite);
     }
     if (compares(e, opposite)) return void(taken_ = true);
-    const Expr kept = opposite ? unary(UnaryOp::logical_not, e) : e;
-    rest_ = rest_ ? binary(BinaryOp::logical_and, rest_, kept) : kept;
+    const Expr selected = opposite ? unary(UnaryOp::logical_not, e) : e;
+    guard_ = guard_ ? binary(BinaryOp::logical_and, guard_, selected) : selected;
   }
 
   /// Records a comparison of positions as `difference <= 0`.
@@ -151,18 +151,18 @@ class ScoreReader {
     const bool strict = (op == BinaryOp::less || op == BinaryOp::greater) != opposite;
     const bool swapped = greater != opposite;
     const Linear &low = swapped ? *b : *a, &high = swapped ? *a : *b;
-    return bound({low.queries - high.queries, low.keys - high.keys, low.rest - high.rest + index(strict ? 1 : 0)});
+    return bound({low.queries - high.queries, low.keys - high.keys, low.base - high.base + index(strict ? 1 : 0)});
   }
 
   /// Records difference <= 0.
   bool bound(const Linear& difference) {
-    const Expr &rest = difference.rest, nothing = index(0);
+    const Expr &base = difference.base, nothing = index(0);
     if (difference.keys == 1 && difference.queries == 0)
-      seen_.ends.push_back(nothing - rest + index(1));
+      seen_.ends.push_back(nothing - base + index(1));
     else if (difference.keys == 1 && difference.queries == -1)
-      seen_.lasts.push_back(nothing - rest);
+      seen_.lasts.push_back(nothing - base);
     else if (difference.keys == -1 && difference.queries == 1)
-      seen_.firsts.push_back(rest);
+      seen_.firsts.push_back(base);
     else
       return false;
     return true;
@@ -200,7 +200,7 @@ class ScoreReader {
   const AttentionKernel& k_;
   Positions positions_;
   SeenKeys seen_;
-  Expr rest_;
+  Expr guard_;
   bool taken_ = false;
 };
 
@@ -215,7 +215,7 @@ std::optional<Dim> queries_of_head(const AttentionKernel& k) {
     const Dim queries = by.kind == ExprKind::extent ? by.dim : Dim(by.integer);
     if (floor_div(k.m.extent, queries) * queries == k.m.extent) found = queries;
   };
-  for (const Expr& e : {k.scores, k.kept, k.epilogue})
+  for (const Expr& e : {k.scores, k.row_mask, k.epilogue})
     if (e) visit(e, see);
   return found;
 }
@@ -250,7 +250,7 @@ AttentionKernel split_heads(const AttentionKernel& kernel, double fewest) {
   };
   out.scores = moved(kernel.scores);
   out.epilogue = moved(kernel.epilogue);
-  if (kernel.kept) out.kept = moved(kernel.kept);
+  if (kernel.row_mask) out.row_mask = moved(kernel.row_mask);
   for (Expr& e : out.index) e = moved(e);
   return out;
 }

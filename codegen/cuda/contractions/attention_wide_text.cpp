@@ -199,7 +199,7 @@ class WideAttentionText {
     f_.line("const int batch = tile.batch;");
     const EvaluationPoint place = batch();
     const bool whole_rows = stores_whole_rows();
-    if (!whole_rows || k_.kept || k_.is_nan_zero || k_.epilogue->kind != ExprKind::accumulator)
+    if (!whole_rows || k_.row_mask || k_.is_nan_zero || k_.epilogue->kind != ExprKind::accumulator)
       each_row(place, whole_rows);
     if (whole_rows) store_rows(place);
     f_.close(";");
@@ -214,7 +214,7 @@ class WideAttentionText {
     f_.line("const int row = row0 + threadIdx.x % 32 / 4 + h * 8;");
     f_.line("if (row >= ", rows(), ") continue;");
     declare_axis(f_, place, k_.m, "row");
-    if (k_.is_nan_zero || k_.kept) {
+    if (k_.is_nan_zero || k_.row_mask) {
       open_if_dropped(place, "softmax.total[h]");
       f_.line("#pragma unroll");
       f_.line("for (int j = 0; j < ", k_.n.extent.constant() / 4, "; ++j) sums[j / 2 * 4 + h * 2 + j % 2] = 0.0f;");
@@ -229,10 +229,10 @@ class WideAttentionText {
   /// Opens "if (...) {" for rows whose weights are all zero.
   void open_if_dropped(const EvaluationPoint& place, const std::string& total) {
     std::string dropped = k_.is_nan_zero ? concat("!(", total, " > 0.0f)") : "";
-    if (k_.kept) {
+    if (k_.row_mask) {
       ExprText exprs(f_, place);
-      const std::string kept = exprs.value(k_.kept);
-      dropped += concat(dropped.empty() ? "" : " || ", "!", kept);
+      const std::string row_mask = exprs.value(k_.row_mask);
+      dropped += concat(dropped.empty() ? "" : " || ", "!", row_mask);
     }
     f_.open("if (", dropped, ")");
   }
@@ -243,7 +243,7 @@ class WideAttentionText {
     EvaluationPoint place = batch();
     f_.open("const auto result = [&](int row, int first, float (&sums)[4], float total)");
     declare_axis(f_, place, k_.m, "row");
-    if (k_.is_nan_zero || k_.kept) {
+    if (k_.is_nan_zero || k_.row_mask) {
       open_if_dropped(place, "total");
       f_.line("sums[0] = sums[1] = sums[2] = sums[3] = 0.0f;");
       f_.close();

@@ -1,8 +1,8 @@
-// Arithmetic with the meaning of compiler/kernel/expr.h. Integers wrap. Division rounds towards zero; division by zero
-// gives zero.
+// Arithmetic as compiler/kernel/expr.h defines it. Integers wrap. Integer division rounds towards zero, and division by
+// zero gives zero.
 #pragma once
 
-/// The unsigned type in which a type's arithmetic wraps; at least as wide as int.
+/// The unsigned type in which arithmetic on T wraps; at least as wide as int.
 template <class T>
 struct gart_wrapping {
   typedef unsigned int type;
@@ -92,7 +92,7 @@ T gart_div(T a, T b) {
   if (gart_is_signed<T>() && b == (T)-1) return gart_neg(a);
   return (T)(a / b);
 }
-/// The remainder of gart_div; zero for division by zero.
+/// The remainder that belongs to gart_div; zero for division by zero.
 template <class T>
 T gart_fmod(T a, T b) {
   if (b == 0 || (gart_is_signed<T>() && b == (T)-1)) return 0;
@@ -114,8 +114,8 @@ T gart_mod(T a, T b) {
   return gart_signs_differ(r, b) ? gart_add(r, b) : r;
 }
 
-/// Computes the quotient and, in `a`, the remainder of a / b bit by bit. A call of the 64-bit division would cost every
-/// kernel registers and code, for numbers that hardly any launch has.
+/// Divides bit by bit: returns a / b, and leaves a % b in `a`. A call of the 64-bit division would cost every kernel
+/// registers and code, for numbers that hardly any launch has.
 inline long long gart_long_division(unsigned long long& a, unsigned long long b) {
   unsigned long long quotient = 0, rest = 0;
 #pragma unroll 1
@@ -130,7 +130,7 @@ inline long long gart_long_division(unsigned long long& a, unsigned long long b)
   a = rest;
   return (long long)quotient;
 }
-/// a / b and a % b of index arithmetic, where a >= 0 and b > 0. They are computed in 32 bits if both fit.
+/// a / b and a % b of indices, where a >= 0 and b > 0; in 32 bits if both fit.
 inline long long gart_index_div(long long a, long long b) {
   if (((unsigned long long)(a | b) >> 32) == 0) return (long long)((unsigned int)a / (unsigned int)b);
   unsigned long long rest = (unsigned long long)a;
@@ -168,7 +168,7 @@ template <class T>
 T gart_min(T a, T b) {
   return a < b ? a : b;
 }
-// NaN if either is NaN: the first comparison fails for a NaN in b, and a != a detects one in a.
+// NaN if either operand is NaN: a > b is false if b is NaN, and a != a detects a NaN in a.
 inline float gart_max(float a, float b) { return a > b || a != a ? a : b; }
 inline float gart_min(float a, float b) { return a < b || a != a ? a : b; }
 inline double gart_max(double a, double b) { return a > b || a != a ? a : b; }
@@ -180,7 +180,7 @@ T gart_abs(T a) {
 }
 inline float gart_abs(float a) { return fabsf(a); }
 inline double gart_abs(double a) { return fabs(a); }
-/// -1, 0 or 1. For floats, -0 and NaN stay.
+/// -1, 0 or 1. A float that is -0 or NaN is returned unchanged.
 template <class T>
 T gart_sign(T a) {
   return a < 0 ? (T)-1 : (T)(a != 0);
@@ -238,7 +238,7 @@ inline double gart_mod(double a, double b) {
 
 inline float gart_pow(float a, float b) { return powf(a, b); }
 inline double gart_pow(double a, double b) { return pow(a, b); }
-/// a^b by repeated squaring; results wrap around. A negative exponent gives the reciprocal, truncated to an integer.
+/// a^b by repeated squaring; products wrap. A negative exponent gives the reciprocal, truncated to an integer.
 template <class T>
 T gart_pow(T a, T b) {
   const bool odd = ((unsigned long long)b & 1) != 0;

@@ -1,13 +1,14 @@
-// Attention of a block of queries: scores, their softmax and the sum of values, one tile of keys after the other. For
-// each query, it keeps the largest score and the sum of weights so far (online softmax). Scores never leave the
+// Attention for a block of queries. It processes one tile of keys after another: scores, softmax, and the weighted sum
+// of values. For each query it keeps the largest score and the sum of weights so far (online softmax). Scores stay in
 // registers.
 #pragma once
 
 #include "gart_attention_kinds.cuh"
 
-/// A block takes 16 * QueryWarps queries; KeyGroups groups of QueryWarps warps share the keys. A step takes 8 *
-/// KeyTiles keys per group. Head: depth of the scores; Columns: 8-wide tiles of a value. Q, K, V: operands of tiles [16
-/// * QueryWarps][Head], [keys of a step][Head], [8 * Columns][keys of a step].
+/// A block of threads processes 16 * QueryWarps queries. KeyGroups groups of QueryWarps warps share the keys: in each
+/// step, each group processes 8 * KeyTiles keys. Head: depth of the scores. Columns: number of 8-column tiles of a
+/// value. Q, K and V are operands with tiles of [16 * QueryWarps][Head], [keys of a step][Head] and [8 * Columns][keys
+/// of a step] elements.
 template <class Product, class Q, class K, class V, int Head, int Columns, int QueryWarps, int KeyGroups, int KeyTiles>
 struct gart_attention {
   static constexpr int kKeys = 8 * KeyTiles, kStep = kKeys * KeyGroups;
@@ -33,13 +34,13 @@ struct gart_attention {
     }
     return v;
   }
-  /// e^(v - most). Before the first key that counts, most is -infinity and every weight is zero.
+  /// e^(v - most). While `most` is -infinity, no key has counted yet, and every weight is zero.
   static float weight(float v, float most) {
     return exp2f((v - (most == -gart_infinity() ? 0.0f : most)) * 1.44269504f);
   }
   static float gart_infinity() { return gart_f32_from_bits(0x7f800000u); }
 
-  /// Turns a tile of scores into weights and adds them to the sums.
+  /// Replaces a tile of scores by weights, adds the weights to `total`, and rescales the sums to the new largest score.
   void weigh(float (&scores)[KeyTiles][4]) {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -63,9 +64,9 @@ struct gart_attention {
     }
   }
 
-  /// Shared memory: a tile of Q, two of K and V. score(row, key, product) is the score of a query (numbered within the
-  /// block) and a key below `keys`. Ahead: bit mask of the operands that no launch writes (Q: 1, K: 2, V: 4); their
-  /// first tiles are read before the previous launch ends.
+  /// `shared` holds one tile of Q, and two tiles each of K and V. score(row, key, product) returns the score of a
+  /// query, given by its number in the block, and a key below `keys`. Ahead: a bit mask of the operands that no launch
+  /// writes (1: Q, 2: K, 4: V). Their first tiles are read before the previous launch ends.
   template <int Ahead, class Score>
   void run(const Q& q, const K& k, const V& v, int keys, unsigned char* shared, const Score& score) {
     constexpr int kKeyTile = K::Tile::kBytes / sizeof(Element), kStage = kKeyTile + V::Tile::kBytes / sizeof(Element);
@@ -137,8 +138,8 @@ struct gart_attention {
     Product::template sum<V, KeyTiles, Columns>(scores, v, key, sums);
   }
 
-  /// Adds the sums of the other groups, in their order, to those of the first group. `shared`: floats for (KeyGroups -
-  /// 1) * QueryWarps * 32 threads of 4 * Columns + 4.
+  /// Adds the sums of the other groups to those of the first group, in the order of the groups. `shared` holds 4 *
+  /// Columns + 4 floats for each of (KeyGroups - 1) * QueryWarps * 32 threads.
   void combine(float* shared) {
     constexpr int kFloats = 4 * Columns + 4, kGroup = 32 * QueryWarps;
     __syncthreads();

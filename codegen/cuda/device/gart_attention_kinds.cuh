@@ -1,23 +1,23 @@
-// The two matrix products of attention as a warp computes them: queries * keys, and weights * values.
+// The two matrix products of attention, as one warp computes them: queries * keys, and weights * values.
 #pragma once
 
 #include "gart_arithmetic.cuh"
 #include "gart_product.cuh"
 
-// How a warp multiplies. Fragments of scores and results have the layout of the tensor cores' C: element e of a 16 x 8
-// tile is row g + 8 * (e / 2), column 2t + e % 2 of lane (g, t). Keys are permuted so that a lane's scores are its part
-// of the second product's left factor. For floats (one value per register) column 2t + j belongs to key t + 4j, for
-// 16-bit elements to key 2t + j.
+// How a warp multiplies. Fragments of scores and results have the layout of the tensor cores' C: in a 16 x 8 tile,
+// element e of lane (g, t) is at row g + 8 * (e / 2), column 2t + e % 2. Keys are permuted so that a lane's scores are
+// already its part of the left factor of the second product. With floats (one value per register), column 2t + j is key
+// t + 4j. With 16-bit elements, it is key 2t + j.
 
 template <class Kind>
 struct gart_attention_tensor {
   typedef float Element;
-  /// The key (0 to 7) that belongs to column g of a tile.
+  /// The key (0 to 7) in this column of a tile.
   static int key_of_column(int column) { return column / 2 + column % 2 * 4; }
-  static constexpr int kTiles = Kind::kDepth / 8;  // tiles of 8 keys per instruction of the second product
+  static constexpr int kTiles = Kind::kDepth / 8;  // 8-key tiles per instruction of the second product
   static constexpr int kEach = Kind::kDepth / 4;
 
-  /// scores[j] += Q (16 rows from `row` on) times tile j of the keys, over a depth of Depth.
+  /// scores[j] += 16 rows of Q, from `row` on, times tile j of the keys. The sum runs over Depth.
   template <class Q, class K, int Depth, int Tiles>
   static void score(const float* q, const float* k, int row, int key, float (&scores)[Tiles][4]) {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;

@@ -1,5 +1,5 @@
-// Attention of few queries (sm_90a). The blocks of a cluster share the keys. Their sums meet in shared memory, where
-// they are added in the order of the blocks' ranks.
+// Attention for few queries (sm_90a). The blocks of a cluster share the keys. Each block leaves its sums in its shared
+// memory; then the blocks read one another's sums and add them in the order of their ranks.
 #pragma once
 
 #include "gart_attention_wide.cuh"
@@ -7,7 +7,7 @@
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/// A block's sums of `Columns` values, largest scores and sums of weights, for 64 queries.
+/// One block's results for 64 queries: sums of `Columns` values, largest scores, and sums of weights.
 template <int Columns, int Blocks>
 struct gart_attention_parts {
   static constexpr int kLine = Columns + 4, kBytes = 64 * (kLine + 2) * 4, kRowsEach = 64 / Blocks;
@@ -17,7 +17,7 @@ struct gart_attention_parts {
   float* most() const { return part + 64 * kLine; }
   float* total() const { return most() + 64; }
 
-  /// Stores the sums that the warp's lanes hold for their 16 queries.
+  /// Stores the sums of a warp's 16 queries, which its lanes hold.
   template <class Softmax>
   void put(const float (&sums)[Columns / 2], const Softmax& softmax) const {
     const int lane = threadIdx.x % 32, row0 = threadIdx.x / 32 * 16 + lane / 4;
@@ -34,7 +34,8 @@ struct gart_attention_parts {
     }
   }
 
-  /// Calls result(row, column, values, total) for the rows of this block below `rows`, four columns at a time.
+  /// Adds the sums of all blocks, for this block's share of the rows. Calls result(row, column, values, total) for
+  /// those rows that are below `rows`, four columns at a time.
   template <class Result>
   void add(int rows, float log2_scale, const Result& result) const {
     constexpr int kFours = Columns / 4;
@@ -68,8 +69,8 @@ struct gart_attention_parts {
   }
 };
 
-/// All threads of a cluster's blocks call both functions, warp by warp. After the meeting, earlier puts are visible.
-/// The leaving thread waits until all blocks have read them.
+/// All threads of the cluster must call both functions, warp by warp. After gart_meet_in_cluster, earlier puts of all
+/// blocks are visible. gart_leave_cluster waits until all blocks have read them.
 inline void gart_meet_in_cluster() {
   __syncwarp();
   gart_cluster_arrive();

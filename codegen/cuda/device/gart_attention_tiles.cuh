@@ -1,5 +1,5 @@
-// Parts of attention by warpgroups (sm_90a) other than the products: the blocks of keys that a tile of queries sees,
-// the softmax of a fragment of scores, and the store of results.
+// The parts of attention by warpgroups (sm_90a) that are not products: which blocks of keys a tile of queries sees, the
+// softmax of a fragment of scores, and the store of results.
 #pragma once
 
 #include "gart_fragment.cuh"
@@ -19,34 +19,35 @@ struct gart_flag {
   static constexpr bool value = Value;
 };
 
-/// Query `row` sees keys below `end`. If the last bound moves, it sees keys up to row + `last`. If the first bound
-/// moves, it sees keys from row + `first` on.
+/// The keys that query `row` sees: those below `end`. If the last bound moves with the query, it sees only keys up to
+/// row + `last`. If the first bound moves, it sees only keys from row + `first` on.
 struct gart_seen_keys {
   int end, last, first;
 };
 
-/// Clamps a bound to an int; values beyond all keys are equivalent.
+/// Clamps a bound, so that it fits an int. All bounds beyond the keys are equivalent.
 inline int gart_bound_of_keys(long long value) {
   const long long far = 1ll << 30;
   return (int)(value < -far ? -far : value > far ? far : value);
 }
 
-/// The queries from `row` on of head `batch`. They see the blocks of keys [begin, end).
+/// A tile of queries of head `batch`, from `row` on, and the blocks of keys [begin, end) that it sees.
 struct gart_attention_tile {
   int batch, row, begin, end;
   gart_seen_keys seen;
 };
 
-/// Divides the tiles of `Queries` queries and blocks of `Keys` keys among the blocks of the launch. A unit is one tile.
-/// If only the last bound moves, tiles differ in work. A unit is then two tiles of a head, such that all units have the
-/// same work. The `Splits` blocks of a cluster share the keys of a unit, which then is one tile.
+/// Distributes tiles of `Queries` queries among the blocks of the launch; a tile reads its keys in blocks of `Keys`.
+/// Usually a unit of work is one tile. If only the last bound moves, later tiles have more work. A unit is then two
+/// tiles of a head, paired so that all units have the same work. If Splits > 1, a unit is one tile, and the `Splits`
+/// blocks of a cluster share its keys.
 template <int Queries, int Keys, int Splits, bool LastMoves, bool FirstMoves, class Seen>
 struct gart_attention_tiles {
   static constexpr int kSplits = Splits;
   static constexpr bool kLastMoves = LastMoves, kFirstMoves = FirstMoves;
   static constexpr bool kPairs = LastMoves && !FirstMoves && Splits == 1;
   int rows, of_head, units_of_head, units;
-  const Seen& seen;  // seen(batch) -> gart_seen_keys
+  const Seen& seen;  // seen(batch) returns gart_seen_keys
 
   gart_attention_tiles(int rows_, int heads, const Seen& seen_) : rows(rows_), seen(seen_) {
     of_head = (rows + Queries - 1) / Queries;
@@ -75,20 +76,19 @@ struct gart_attention_tiles {
     }
     return t;
   }
-  /// The first block in which some query of the tile does not see a key, because the key comes after the query's last
-  /// one.
+  /// The first block of keys that contains a key after the last one that the tile's first query sees.
   template <int Keys_>
   int first_dropped_above(const gart_attention_tile& t) const {
     return gart_max(0, t.row + t.seen.last + 1) / Keys_;
   }
-  /// The first block from which on every query of the tile sees all keys that are not before its first one.
+  /// The first block of keys that contains no key before the first one that the tile's last query sees.
   template <int Keys_, int Queries_>
   int last_dropped_below(const gart_attention_tile& t) const {
     return gart_max(t.begin, (gart_max(0, t.row + Queries_ - 1 + t.seen.first) + Keys_ - 1) / Keys_);
   }
 
-  /// Masks the scores of this warp's queries from `row0` on and of block `n` of the keys, so that unseen keys do not
-  /// count.
+  /// Sets the scores of keys that a query does not see to -infinity, for this warp's queries from `row0` on and block
+  /// `n` of the keys.
   template <int Keys_>
   static void drop(float (&scores)[Keys_ / 2], const gart_attention_tile& t, int row0, int n) {
     const int row = row0 + threadIdx.x % 32 / 4, key0 = n * Keys_ + threadIdx.x % 4 * 2;
@@ -107,7 +107,7 @@ struct gart_attention_tiles {
   }
 };
 
-/// The online softmax of a warp's 16 queries, in steps of `Keys` keys. A lane holds two queries.
+/// The online softmax of a warp's 16 queries, `Keys` keys per step. A lane holds two queries.
 template <int Keys>
 struct gart_softmax {
   float most[2], total[2];
@@ -119,8 +119,8 @@ struct gart_softmax {
   static int lane_row() { return threadIdx.x % 32 / 4; }
   static int lane_key() { return threadIdx.x % 4 * 2; }
 
-  /// Turns scores into weights. The caller must multiply earlier sums by `before`. Until a key counts, every weight is
-  /// zero.
+  /// Replaces scores by weights. The caller must multiply earlier sums by `before`. All weights of a query are zero
+  /// until it sees a key.
   void weigh(float (&scores)[Keys / 2], float log2_scale, float (&before)[2]) {
     const float nothing = -gart_f32_from_bits(0x7f800000u);
 #pragma unroll
@@ -145,7 +145,7 @@ struct gart_softmax {
       total[h] = fmaf(total[h], before[h], added);
     }
   }
-  /// Adds the sums of weights over all lanes.
+  /// Adds the sums of weights of the four lanes that share a query.
   void add_lanes() {
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
@@ -153,7 +153,7 @@ struct gart_softmax {
       total[h] += gart_shuffle_xor(total[h], 2);
     }
   }
-  /// Divides sums by the sum of weights.
+  /// Divides the sums of values by the sum of weights.
   template <int Count>
   void divide(float (&sums)[Count]) const {
     const float factors[2] = {1.0f / total[0], 1.0f / total[1]};
@@ -162,11 +162,11 @@ struct gart_softmax {
   }
 };
 
-/// Bytes per warp: 16 rows of 64 columns of 16 bits.
+/// Bytes of staging memory per warp: 16 rows of 64 columns of 16 bits.
 constexpr int kGartStagingBytes = 2048;
 
-/// Stores `lines` rows (at most 16) of a warp's sums as 16-bit numbers, 16 bytes per lane. at(line, column) is the
-/// destination.
+/// Stores `lines` rows (at most 16) of a warp's sums as 16-bit floats, 16 bytes per lane and access. at(line, column)
+/// returns the destination.
 template <class Half, int Columns, int Count, class At>
 void gart_store_rows(unsigned char* staging, const float (&sums)[Count], int lines, const At& at) {
   const int lane = threadIdx.x % 32, line = lane % 16;

@@ -1,11 +1,11 @@
-// Attention on sm_90a by warpgroups: wgmma computes the scores and the sums of values; queries, keys and values are
-// copied as boxes. The scores of the next keys are computed while the weights of the current keys multiply values, so
-// that the softmax overlaps with a product. Weights stay in registers: the pairs of a score fragment are those of a
-// left factor.
+// Attention by warpgroups on sm_90a. wgmma computes the scores and the sums of values. Queries, keys and values are
+// copied as boxes. The scores of the next block of keys are computed while the weights of the current block multiply
+// values, so the softmax overlaps with a product. Weights stay in registers, because a fragment of scores already has
+// the layout of a left factor.
 //
-// Blocks of keys are taken from the last to the first. Queries see keys up to a bound that may move with them, so only
-// the first blocks taken (and, for windows, the last ones) need a comparison per score. Those blocks have separate
-// loops. Blocks that no query of a tile sees are skipped.
+// Blocks of keys are processed from the last to the first. The range of keys that a query sees may move with the query.
+// So only the first processed blocks (and, for windows, the last ones) need a comparison per score; separate loops
+// process them. Blocks that no query of a tile sees are skipped.
 #pragma once
 
 #include "gart_attention_tiles.cuh"
@@ -13,10 +13,10 @@
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/// `Groups` warpgroups multiply, 64 queries each; the warps after them request boxes. `Depth` of scores and `Columns`
-/// of values are multiples of 8; `Keys` per step is a multiple of 16. Few, Many: registers of a requesting and of a
-/// multiplying thread, 0: as at entry. Turns: warpgroups start their products one after the other, so that their
-/// softmaxes do not coincide.
+/// `Groups` warpgroups multiply, 64 queries each; the warps after them request boxes. `Depth` (of scores) and `Columns`
+/// (of values) are multiples of 8. `Keys` (per step) is a multiple of 16. Few, Many: registers of each thread that
+/// requests boxes, and of each that multiplies; 0 keeps the number at entry. Turns: warpgroups start their products one
+/// after the other, so that their softmaxes run at different times.
 template <class Kind, class Half, class Tiles, int Depth, int Columns, int Keys, int Groups, int Few, int Many, bool Turns>
 struct gart_attention_wide {
   static constexpr int kQueries = 64 * Groups, kMultiplying = 128 * Groups, kStages = 2;
@@ -67,14 +67,14 @@ struct gart_attention_wide {
   }
   static bool multiplies() { return threadIdx.x < kMultiplying; }
 
-  /// Called by the feeding warps. One thread requests boxes by copy_q(to, column, row, batch, barrier) and its
-  /// counterparts, in the order in which the other threads need them.
+  /// Called by the warps that request boxes. One thread calls copy_q(to, column, row, batch, barrier), and likewise
+  /// copy_k and copy_v, in the order in which the other threads need the boxes.
   template <class CopyQ, class CopyK, class CopyV>
   void feed(const CopyQ& copy_q, const CopyK& copy_k, const CopyV& copy_v) {
     if constexpr (kShares) gart_give_registers<Few>();
     gart_await_last_launch();
     if (threadIdx.x != kMultiplying) return;
-    Position keys{0, 1}, values{0, 1};  // at first, no thread has to read anything
+    Position keys{0, 1}, values{0, 1};  // parity 1: all stages are empty, so the first waits return at once
     int queries_parity = 1;
     for (int unit = tiles.first_unit(); unit < tiles.units; unit += tiles.unit_step())
 #pragma unroll 1
@@ -113,15 +113,15 @@ struct gart_attention_wide {
       }
   }
 
-  /// Called by the multiplying warpgroups. change(batch, row, key, a, b) turns the scores of a query and two
-  /// neighbouring keys (`a` belongs to the first) into scores for the softmax, which takes 2^(log2_scale * score).
-  /// results(tile, row, sums, softmax, staging) stores the results of this warp's 16 queries from `row` on. If blocks
-  /// share the keys, the sums are not divided yet.
+  /// Called by the multiplying warpgroups. change(batch, row, key, a, b) turns the products of a query with two
+  /// neighbouring keys into scores; `a` belongs to `key`, and `b` to the next key. The softmax takes 2^(log2_scale *
+  /// score). results(tile, row, sums, softmax, staging) stores the results of this warp's 16 queries from `row` on. If
+  /// blocks share the keys, these sums are not divided yet.
   template <class Change, class Results>
   void multiply(float log2_scale, const Change& change, const Results& results) {
     if constexpr (kShares) gart_take_registers<Many>();
     gart_await_last_launch();
-    // The value is uniform across the warp; the compiler cannot derive that from threadIdx.
+    // All lanes of a warp have the same value. The compiler cannot derive that from threadIdx.
     const int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0), me = warp / 4;
     const unsigned long long q0 = gart_wgmma_descriptor(shared + me * 64 * 128, 64 * 128, 1024);
     const unsigned long long k0 = gart_wgmma_descriptor(shared + kKeysAt, 64 * 128, 1024);
@@ -202,7 +202,7 @@ struct gart_attention_wide {
             change_all(n);
             if constexpr (decltype(drops)::value) tiles.template drop<Keys>(scores, tile, row0, n);
             softmax.weigh(scores, log2_scale, before);
-            // Without this, ptxas would move the wait to the previous one, before independent code.
+            // Otherwise ptxas would move the wait up to the previous wait, ahead of independent code.
             gart_known(softmax.total[0] + softmax.total[1], barrier(0));
             gart_wgmma_wait<0>();
             gart_wgmma_hold(sums);
@@ -242,7 +242,7 @@ struct gart_attention_wide {
   }
 
  private:
-  /// Barrier 8 + group has two participants: this group waits, and the previous group arrives.
+  /// At barrier 8 + group this group waits, and the previous group arrives.
   static void await_turn(int group) { gart_named_barrier(8 + group, 256); }
   static void end_turn(int group) { gart_named_arrive(8 + (group + 1) % Groups, 256); }
 };

@@ -1,12 +1,12 @@
-// Products of few lines with weights that are low-bit integers, with a scale and perhaps an offset per block of a
-// column: w = q * scale - offset. Words stay packed until the tensor cores multiply. q is converted exactly to a 16-bit
-// float in registers, and each block's sums are multiplied by its scale in f32.
+// Products of few lines with weights that are low-bit integers. Each block of a column has a scale, and may have an
+// offset: w = q * scale - offset. The integers stay packed in words until tensor cores multiply them. In registers, q
+// is converted exactly to a 16-bit float. The sum of each block is multiplied by its scale in f32.
 //
-// Words lie in panels of 48 columns, [panel][word][column]; a word holds neighbouring depths of one column, lowest bits
-// first. Scales and offsets lie as [panel][block][column]. A warp takes every Warps-th piece of 64 depths of Tiles * 16
-// columns, and copies it through a ring of its own. Lane (g, t) multiplies depths 8t to 8t + 7 of every 32, of columns
-// 2g and 2g + 1 of 16; the few lines are read in the same order. f32 lines are split into three bf16 numbers, each a
-// column of the product, so that no bit is lost.
+// Weights lie in panels of 48 columns: words as [panel][word][column], scales and offsets as [panel][block][column]. A
+// word holds neighbouring depths of one column, the first one in the lowest bits. A warp processes every Warps-th piece
+// of 64 depths of Tiles * 16 columns, and copies it through a ring of its own. Among every 32 depths and 16 columns,
+// lane (g, t) multiplies depths 8t to 8t + 7 of columns 2g and 2g + 1. The few lines are read in the same order. Each
+// f32 line is split into three bf16 lines, each a column of the product, so that no bit is lost.
 #pragma once
 
 #include "gart_half_pairs.cuh"
@@ -37,15 +37,15 @@ struct gart_ones<gart_bf16> {
   static constexpr unsigned int kPair = 0x3f803f80u;
 };
 
-/// Converts words with signed integers of `Bits` bits to pairs of Kind's floats. The depths of the two numbers of a
-/// pair differ by kApart.
+/// Converts words of signed `Bits`-bit integers to pairs of Kind's floats. The two numbers of a pair are kApart depths
+/// apart.
 template <class Kind, int Bits>
 struct gart_integers;
 
 template <>
 struct gart_integers<gart_f16, 4> {
   static constexpr int kApart = 4;
-  /// Eight depths of one column: pairs (0, 4), (1, 5), (2, 6), (3, 7).
+  /// Eight depths of one column, as the pairs (0, 4), (1, 5), (2, 6), (3, 7).
   static void pairs(const unsigned int (&word)[1], unsigned int (&to)[4]) {
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
@@ -67,7 +67,7 @@ struct gart_integers<gart_bf16, 4> {
 template <>
 struct gart_integers<gart_f16, 8> {
   static constexpr int kApart = 1;
-  /// Eight depths in two words: pairs (0, 1), (2, 3), (4, 5), (6, 7).
+  /// Eight depths in two words, as the pairs (0, 1), (2, 3), (4, 5), (6, 7).
   static void pairs(const unsigned int (&word)[2], unsigned int (&to)[4]) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -84,8 +84,8 @@ struct gart_integers<gart_f16, 8> {
 template <>
 struct gart_integers<gart_bf16, 8> {
   static constexpr int kApart = 2;
-  /// Bytes at distance two form a pair: (0, 2), (1, 3), (4, 6), (5, 7). A byte is 16 times its signed upper half plus
-  /// its lower half.
+  /// Eight depths in two words, as the pairs (0, 2), (1, 3), (4, 6), (5, 7). A byte is 16 times its upper half, which
+  /// is signed, plus its lower half.
   static void pairs(const unsigned int (&word)[2], unsigned int (&to)[4]) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -97,14 +97,14 @@ struct gart_integers<gart_bf16, 8> {
   }
 };
 
-/// Eight neighbouring depths as pairs whose depths differ by `Apart`.
+/// Regroups eight neighbouring depths into pairs that are `Apart` depths apart.
 template <int Apart>
 gart_words gart_pairs_apart(const gart_words& v) {
   if constexpr (Apart == 1) return v;
   gart_words r;
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
-    // If Apart is 4, words i and i + 2 give pairs 2i and 2i + 1. If it is 2, words 2i and 2i + 1 do.
+    // Pairs 2i and 2i + 1 come from words i and i + 2 if Apart is 4, and from words 2i and 2i + 1 if it is 2.
     const unsigned int a = v.at[Apart == 4 ? i : 2 * i], b = v.at[Apart == 4 ? i + 2 : 2 * i + 1];
     r.at[2 * i] = (a & 0xffffu) | b << 16;
     r.at[2 * i + 1] = a >> 16 | (b & 0xffff0000u);
@@ -112,8 +112,8 @@ gart_words gart_pairs_apart(const gart_words& v) {
   return r;
 }
 
-/// Eight depths as Kind's floats. An f32 line has three parts; part number `part` is the remainder after the earlier
-/// parts.
+/// Reads eight depths as Kind's floats. If Parts is 3, each f32 number is a sum of three bf16 numbers, and `part`
+/// selects one of them. Each number rounds the remainder that the earlier ones leave.
 template <class Kind, int Parts, int Apart, int Vector, class Lines>
 gart_words gart_read_parts(const Lines& lines, const typename Lines::Source* from, int part) {
   if constexpr (Parts == 1) {
@@ -155,8 +155,9 @@ struct gart_block_matrix {
 inline float gart_scale(float v) { return v; }
 inline float gart_scale(unsigned short v) { return gart_widen_f16(v); }
 
-/// The plan of a product. Each number of the few lines is the sum of Parts numbers. A block has Block elements along the
-/// depth, a multiple of 16 (0: one scale per column). A unit is Tiles (1 or 3) times 16 columns.
+/// The parameters of a product. Parts: how many numbers add up to each number of the few lines. Block: elements of a
+/// block along the depth, a multiple of 16 (0: one scale per column). Tiles (1 or 3): a unit of work is Tiles * 16
+/// columns.
 template <class Kind_, int Few_, int Parts_, int Bits_, int Block_, int Tiles_, int Warps_, int Stages_, bool Offsets_, class Scale>
 struct gart_block_plan {
   typedef Kind_ Kind;
@@ -164,8 +165,8 @@ struct gart_block_plan {
   static constexpr bool kOffsets = Offsets_;
   static constexpr int kColumns = 16 * kTiles, kUsed = kFew * kParts, kEights = (kUsed + 7) / 8, kPiece = 64;
   static constexpr int kWordRows = kPiece * kBits / 32;
-  static constexpr int kLine = kColumns + (kBits == 4 ? 8 : 4);  // words per line, so that lanes read different banks
-  // Number of aligned blocks that a piece can touch.
+  static constexpr int kLine = kColumns + (kBits == 4 ? 8 : 4);  // words per line; the padding lets lanes read different banks
+  // How many blocks a piece can overlap; blocks are aligned.
   static constexpr int kBlocks = kBlock == 0 || kBlock >= kPiece ? 1 : kPiece / kBlock;
   static constexpr int kScaleBytes = kColumns * (int)sizeof(Scale), kOffsetBytes = kOffsets ? kColumns * 4 : 0;
   static constexpr int kStage = kWordRows * kLine * 4 + kBlocks * (kScaleBytes + kOffsetBytes);
@@ -173,14 +174,14 @@ struct gart_block_plan {
   static constexpr int kShared = kRing + kWarps * kColumns * kUsed * 4;
 };
 
-/// FewVector: depths of the few operand per access. `shared`: Form::kShared bytes.
+/// FewVector: depths of the few operand per access. `shared` has Form::kShared bytes.
 template <class Form, int FewVector, class FewLines, class Weights>
 struct gart_block_product {
   typedef typename Form::Kind Kind;
   typedef typename Weights::Scale Scale;
   typedef gart_integers<Kind, Form::kBits> Integers;
-  static constexpr int kPanel = 48, kOfPanel = 3 / Form::kTiles;  // units of a panel
-  // The factors of a piece: those for the first 32 elements of its depth, and those for the other 32.
+  static constexpr int kPanel = 48, kOfPanel = 3 / Form::kTiles;  // kOfPanel: units per panel
+  // The factors of a piece: for its first 32 depths, and for the other 32.
   typedef gart_words Factors[2][Form::kEights];
 
   const FewLines& few;
@@ -190,7 +191,7 @@ struct gart_block_product {
   const int pieces = (weights.depth + Form::kPiece - 1) / Form::kPiece, rounds = (pieces + Form::kWarps - 1) / Form::kWarps;
 
   /// Calls finish(few line, column, sum) once for each sum of the units first_unit, first_unit + stride, ... All
-  /// threads of the Form::kWarps warps must call it. The weights are constants: they are read before the wait for the
+  /// threads of the Form::kWarps warps must call it. Weights are constants, so it reads them before it waits for the
   /// previous launch.
   template <class Finish>
   void run(int first_unit, int stride, const Finish& finish) const {
@@ -215,7 +216,7 @@ struct gart_block_product {
       float sums[Form::kTiles][Form::kEights][4] = {};
 #pragma unroll 1
       for (int round = 0; round < rounds; ++round) {
-        Factors next;  // factors of the next piece; after the last piece, of the first
+        Factors next;  // of the next piece; after the last piece, of the first one
         read_factors(next, (round + 1 < rounds ? round + 1 : 0) * Form::kWarps + warp);
         gart_cp_async_wait<Form::kStages - 2>();
         __syncwarp();
@@ -237,7 +238,7 @@ struct gart_block_product {
   unsigned char* scales_at(int s) const { return stage(s) + Form::kWordRows * Form::kLine * 4; }
   unsigned char* offsets_at(int s) const { return scales_at(s) + Form::kBlocks * Form::kScaleBytes; }
 
-  /// Copies lines of Bytes bytes from rows first, first + 1, ... below `end`; fills the rest with zeros.
+  /// Copies lines of Bytes bytes from rows first, first + 1, ... below `end`. Fills the remaining lines with zeros.
   template <int Rows, int Bytes, int Line>
   void copy_lines(unsigned char* to, const unsigned char* from, long long row_bytes, int first, int end) const {
     constexpr int kOfLine = Bytes / 16;
@@ -264,21 +265,21 @@ struct gart_block_product {
           offsets_at(s), reinterpret_cast<const unsigned char*>(weights.offsets + place), kPanel * 4, first, blocks);
   }
 
-  /// The scales of this lane's two columns of a tile.
+  /// The scales, or offsets, of this lane's two columns of a tile.
   template <class T>
   static gart_vector<T, 2> two(const unsigned char* of_block, int tile, int g) {
     return gart_load<2>(reinterpret_cast<const T*>(of_block) + tile * 16 + 2 * g);
   }
 
-  /// Adds one piece. `factors`: those of both halves.
+  /// Adds the products of one piece. `factors`: of both halves.
   void multiply(float (&sums)[Form::kTiles][Form::kEights][4], int s, const gart_words (&factors)[2][Form::kEights]) const {
     constexpr bool kSixteens = Form::kBlock == 16;
-    // Number of parts of a piece that are scaled separately.
+    // The parts of a piece that have scales of their own.
     constexpr int kParts = Form::kBlocks == 1 ? 1 : kSixteens ? 4 : 2;
     const int g = lane / 4, t = lane % 4;
 #pragma unroll
     for (int p = 0; p < kParts; ++p) {
-      const bool owns = !kSixteens || t / 2 == p % 2;  // for blocks of 16, only half of the lanes have depths of a part
+      const bool owns = !kSixteens || t / 2 == p % 2;  // if blocks have 16 depths, only half of the lanes hold depths of a part
       float ones[Form::kEights][4] = {};
       if constexpr (Form::kOffsets) {
         constexpr unsigned int kOne = gart_ones<Kind>::kPair;
@@ -319,7 +320,7 @@ struct gart_block_product {
     }
   }
 
-  /// Calls body(half) for each half of 32 depths that part p of the `Parts` parts covers.
+  /// Calls body(half) for each half (32 depths) of a piece that part `p` of the `Parts` parts overlaps.
   template <int Parts, class Body>
   static void each_half(int p, const Body& body) {
     if (Parts == 1) {
@@ -333,7 +334,7 @@ struct gart_block_product {
     return {{exists ? v.at[2 * i] : 0u, exists ? v.at[2 * i + 1] : 0u}};
   }
 
-  /// Reads this lane's eight depths of half `b` of a piece, for both of its columns of a tile.
+  /// Reads this lane's eight depths of half `b` of a piece as pairs, for both of its columns of a tile.
   void read_words(int s, int tile, int b, unsigned int (&upper)[4], unsigned int (&lower)[4]) const {
     constexpr int kWords = Form::kBits / 4;
     const int g = lane / 4, t = lane % 4;
@@ -364,7 +365,7 @@ struct gart_block_product {
       }
   }
 
-  /// Adds the sums of all warps and parts, in their order.
+  /// Adds the sums of all warps and parts in a fixed order, and calls finish for each total.
   template <class Finish>
   void add(const float (&sums)[Form::kTiles][Form::kEights][4], int unit, const Finish& finish) const {
     float* const partial = reinterpret_cast<float*>(shared + Form::kRing);

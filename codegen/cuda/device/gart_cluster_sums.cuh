@@ -1,9 +1,9 @@
-// sm_90a: a tile of a product whose depth the blocks of a cluster share. Each block multiplies a range of steps. The
-// sums meet in shared memory, where block r adds its part of the rows in the order of the blocks: the bits depend on
-// the shape alone.
+// sm_90a: one tile of a product, whose depth the blocks of a cluster share: each block multiplies a range of steps and
+// leaves its sums in its shared memory. Then block r adds the sums of all blocks for its share of the rows, in the
+// order of the blocks. So the bits depend on the shape alone.
 //
-// One thread requests the boxes of both operands. For a constant operand it requests a whole ring of them before the
-// previous launch ends.
+// One thread requests the boxes of both operands. If an operand is constant, it requests a ring full of its boxes
+// before the previous launch ends.
 #pragma once
 
 #include "gart_cluster.cuh"
@@ -11,24 +11,24 @@
 #include "gart_warp.cuh"
 #include "gart_warpgroup.cuh"
 
-/// A and B have a Tile and copy(tile, step, barrier). A stage holds `Depths` steps of both operands. Across: True if
-/// sums are added and stored along the rows of A, false for the rows of B.
+/// A and B have a type Tile and a function copy(tile, step, barrier). A stage holds `Depths` steps of both operands.
+/// Across: true if sums are added and stored along the rows of A, false if along the rows of B.
 template <class Kind, class A, class B, int Stages, int Depths, int Splits, bool Across>
 struct gart_cluster_sums {
   typedef typename A::Tile Left;
   typedef typename B::Tile Right;
   static constexpr int kRows = Left::kRows, kColumns = Right::kRows, kGroups = kRows / 64;
   static constexpr int kMultiplying = 128 * kGroups, kStage = Depths * (Left::kBytes + Right::kBytes);
-  // In floats: avoids bank conflicts, or allows accesses of 16 bytes.
+  // Distance of lines, in floats. The padding avoids bank conflicts, and allows accesses of 16 bytes unless Across.
   static constexpr int kPitch = Across ? kColumns + 1 : kColumns + 8;
   static constexpr int kSums = (kRows * kPitch * 4 + 1023) / 1024 * 1024;
   static constexpr int kBarriers = Stages * kStage > kSums ? Stages * kStage : kSums;
-  static constexpr int kVector = Across ? 1 : 4;  // sums that a thread adds at once
+  static constexpr int kVector = Across ? 1 : 4;  // how many sums a thread adds at once
   static constexpr int kMine = kRows / Splits * kColumns / kVector;
   typedef gart_wgmma<Kind, kColumns, !Left::kAlongDepth, !Right::kAlongDepth> Products;
 
   unsigned char* shared;
-  int warp;  // the value is uniform across the warp; the compiler cannot derive that from threadIdx
+  int warp;  // all lanes have the same value; the compiler cannot derive that from threadIdx
   int rank;
 
   /// All threads of the block must call it.
@@ -54,8 +54,8 @@ struct gart_cluster_sums {
   unsigned long long* read(int s) const { return full(Stages + s); }
   float* sum_at(int row, int column) const { return reinterpret_cast<float*>(shared) + row * kPitch + column; }
 
-  /// Adds `steps` steps of 64 depths. Afterwards the sums of all blocks are in shared memory. Ahead: the operand that
-  /// no launch writes (1 left, 2 right); 0: launches may write both.
+  /// Adds the products of `steps` steps of 64 depths. Afterwards the sums of all blocks are in shared memory. Ahead:
+  /// the operand that no launch writes (1: left, 2: right); 0 if launches may write both.
   template <int Ahead>
   void multiply(const A& a, const B& b, int steps) {
     const int stages = (steps + Depths - 1) / Depths, each = (stages + Splits - 1) / Splits;
@@ -74,7 +74,7 @@ struct gart_cluster_sums {
   }
 
   static bool adds() { return threadIdx.x < kMultiplying; }
-  /// The row in the tile of part number i of this block.
+  /// The row, in the tile, of element number i of this block's share.
   int row(int i) const {
     constexpr int kSlice = kRows / Splits;
     return rank * kSlice + (Across ? i % kSlice : i / (kColumns / 4));
@@ -128,13 +128,13 @@ struct gart_cluster_sums {
     int stage = ahead == Stages ? 0 : ahead, parity = ahead == Stages ? 0 : 1;
 #pragma unroll 1
     for (int s = ahead; s < count; ++s) {
-      gart_mbarrier_wait(read(stage), parity);  // at first, no thread has to read anything
+      gart_mbarrier_wait(read(stage), parity);  // returns at once while the stage is still unused
       gart_mbarrier_expect(full(stage), kStage);
       copy<true, true>(a, b, stage, first + s);
       if (++stage == Stages) stage = 0, parity ^= 1;
     }
   }
-  /// Steps beyond the last one are zeros.
+  /// Steps beyond the end of the depth become zeros.
   template <bool OfLeft, bool OfRight>
   void copy(const A& a, const B& b, int stage, int step) const {
 #pragma unroll
@@ -171,7 +171,7 @@ struct gart_cluster_sums {
     }
     gart_wgmma_wait<0>();
     gart_wgmma_hold(sums);
-    gart_named_barrier(1, kMultiplying);  // no thread reads the ring any more
+    gart_named_barrier(1, kMultiplying);  // after this, no thread reads the ring, and its memory may hold sums
 #pragma unroll
     for (int j = 0; j < kColumns / 8; ++j)
 #pragma unroll

@@ -1,4 +1,4 @@
-// Conversions between element types. f16 and bf16 are stored as their bits in an unsigned short.
+// Conversions between element types. f16 and bf16 are unsigned shorts that hold their bits.
 #pragma once
 
 #include "gart_arithmetic.cuh"
@@ -25,7 +25,7 @@ inline unsigned short gart_narrow_bf16(float value) {
   return (unsigned short)(rounded >> 16);
 }
 
-/// f64 -> f32, rounding to odd, so that only the second rounding, to a 16-bit format, counts.
+/// f64 -> f32, rounding to odd. A second rounding, to a 16-bit format, then gives the same result as a single one.
 inline float gart_round_to_odd(double value) {
   const float nearest = (float)value;
   if (value != value || (double)nearest == value) return nearest;
@@ -33,7 +33,7 @@ inline float gart_round_to_odd(double value) {
   return gart_f32_from_bits((gart_bits_of(nearest) - (too_large ? 1u : 0u)) | 1u);
 }
 
-/// Largest and smallest value of an integer type.
+/// The largest and the smallest value of an integer type.
 template <class T>
 constexpr T gart_highest() {
   return gart_is_signed<T>() ? (T)(((1ull << (8 * sizeof(T) - 2)) - 1) * 2 + 1) : (T)-1;
@@ -43,7 +43,7 @@ constexpr T gart_lowest() {
   return gart_is_signed<T>() ? (T)(-gart_highest<T>() - 1) : (T)0;
 }
 
-/// Truncates towards zero and saturates; NaN gives zero. 2^bits and -2^bits are exact in both float types.
+/// Truncates towards zero and saturates; NaN gives zero. The limits, 2^bits and -2^bits, are exact in both float types.
 template <class To, class From>
 To gart_saturate(From value) {
   const From end = (From)(1ull << (8 * sizeof(To) - 2)) * (From)(gart_is_signed<To>() ? 2 : 4);

@@ -1,18 +1,19 @@
-// Products with a matrix of few lines (the "few" operand). Every element of the other operand (the "many") is read
-// once, 16 bytes at a time where aligned, with several reads in flight. The order of summation depends on the shape
+// Products with a matrix of few lines (the "few" operand). Each element of the other operand (the "many") is read once,
+// with several reads in flight, each of 16 bytes where alignment allows. The order of summation depends on the shape
 // alone. Ahead: no launch writes the many operand, so its first elements are read before the previous launch ends.
 #pragma once
 
 #include "gart_group.cuh"
 #include "gart_operand.cuh"
 
-/// The sum of line `few` times line `many`; few < 0: there is no sum.
+/// The dot product of line `few` and line `many`. If `few` < 0, this thread has no sum.
 struct gart_dot {
   float sum;
   int few, many;
 };
 
-/// An operand with `lines` lines: element (line, k) is at[line * line_stride + k * depth_stride]. Conversion: to f32.
+/// An operand with `lines` lines: element (line, k) is at[line * line_stride + k * depth_stride]. Conversion converts
+/// elements to f32.
 template <class Conversion_>
 struct gart_lines {
   typedef Conversion_ Conversion;
@@ -21,7 +22,7 @@ struct gart_lines {
   long long line_stride, depth_stride;
   int lines;
 
-  /// `Vector` depths, which are neighbours or a stride apart.
+  /// Reads `Vector` depths, which are neighbours, or else `stride` elements apart.
   template <int Vector, bool Neighbours>
   static gart_vector<Source, Vector> read(const Source* from, long long stride) {
     if constexpr (Neighbours) return gart_load<Vector>(from);
@@ -32,9 +33,10 @@ struct gart_lines {
   }
 };
 
-/// `many` runs along the depth, which a warp shares, Vector at a time. Computes sums over [first, end) of Few x Each
-/// lines from `first_line` on, and leaves them in the warp's first lanes. FewNeighbours: the few operand also runs
-/// along the depth, and is read with the same vector length.
+/// For a many operand that runs along the depth. The lanes of a warp share the depth, Vector elements per access.
+/// Computes the sums over [first, end) of the few operand's lines and the Each lines of `many` from `first_line` on.
+/// The warp's first Few * Each lanes get one sum each. FewNeighbours: the few operand also runs along the depth, and is
+/// read with the same vector length.
 template <int Few, int Each, int Vector, bool FewNeighbours, int Unroll, bool Ahead, class FewLines, class ManyLines>
 gart_dot gart_dot_along_depth(const FewLines& few, const ManyLines& many, int first_line, int first, int end) {
   typedef typename ManyLines::Source Source;
@@ -92,12 +94,12 @@ gart_dot gart_dot_along_depth(const FewLines& few, const ManyLines& many, int fi
   return result;
 }
 
-/// `many` runs along its lines, of which a block takes 32, Vector at a time; its warps share the depth. Sums over
-/// [first, end) are left in the first Few * 32 threads. `shared`: Warps * Few * 32 floats.
+/// For a many operand that runs along its lines. A block takes 32 lines, Vector per access, and its warps share the
+/// depth. Each of the first Few * 32 threads gets a sum over [first, end). `shared`: Warps * Few * 32 floats.
 template <int Few, int Vector, int Warps, int Unroll, bool Ahead, class FewLines, class ManyLines>
 gart_dot gart_dot_along_lines(const FewLines& few, const ManyLines& many, int first_line, int first, int end, float* shared) {
   typedef typename ManyLines::Source Source;
-  constexpr int kLanes = 32 / Vector;  // of a depth
+  constexpr int kLanes = 32 / Vector;  // lanes that read the same depth
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int position = lane % kLanes * Vector;
   const bool exists = first_line + position < many.lines;

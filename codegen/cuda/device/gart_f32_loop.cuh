@@ -1,17 +1,18 @@
-// f32 products on sm_90a as three tf32 products each, by warpgroups, in the frame of gart_tile_loop.cuh. Tensor cores
-// read the first 19 bits of a number, so a tile as copied is its own high part. The rest (the number minus those bits)
-// is a tf32 number, too. Together they count 22 bits of each factor; rest times rest, 2^-22 of a product, is left out.
-// Tensor cores truncate bits below the largest term of a sum (Fasi et al. 2021, PeerJ CS 7:e330). Therefore each 32
-// depths are summed separately, and steps are added with rounding to nearest.
+// f32 products on sm_90a, each as three tf32 products, by warpgroups, on the basis of gart_tile_loop.cuh. Tensor cores
+// read the first 19 bits of a number, so a copied tile is its own high part. The remainder (the number minus those
+// bits) is a tf32 number, too. Together they have 22 bits of each factor. The product of two remainders, 2^-22 of a
+// product, is omitted. Tensor cores truncate bits below the largest term of a sum (Fasi et al. 2021, PeerJ CS 7:e330).
+// Therefore each 32 depths are summed separately, and these sums are added with rounding to nearest.
 //
-// A separate warpgroup writes the rests of the right operand beside it. The multiplying warpgroups hold the left
-// operand in registers and compute its rests themselves. Infinities and NaN give the same result as in an f32 product.
+// A separate warpgroup computes the remainders of the right operand and writes them beside it. The multiplying
+// warpgroups hold the left operand in registers, and compute its remainders themselves. Infinities and NaNs give the
+// same results as in an f32 product.
 #pragma once
 
 #include "gart_tile_loop.cuh"
 #include "gart_wgmma_whole.cuh"
 
-/// 32 depths a step.
+/// 32 depths per step.
 struct gart_f32_depths {
   static int of(int step) { return step * 32; }
 };
@@ -24,16 +25,17 @@ struct gart_f32_tile {
   static constexpr bool kAlongDepth = true;
 };
 
-/// Splits a number into two tf32 numbers: `high`, of which tensor cores read the first bits, and the rounded rest.
-/// Returns the unrounded rest; it is NaN if v is not finite.
+/// Splits a number into two tf32 numbers: `high`, of which tensor cores read the first 19 bits, and the rounded
+/// remainder. Returns the remainder before rounding; it is NaN if v is not finite.
 inline float gart_split_f32(float v, unsigned int& high, unsigned int& rest) {
   high = gart_bits_of(v);
   const float left = v - gart_f32_from_bits(high & 0xffffe000u);
   rest = gart_f32_to_tf32(left);
   return left;
 }
-/// As above, for a number that may be infinite or NaN: such a number becomes the rest. An infinity as the high part
-/// would give NaN when multiplied by a rest of zero, and the first bits of a NaN may be those of an infinity.
+/// As gart_split_f32, for a number that may be infinite or NaN: `rest` is then the number itself. As the high part, an
+/// infinity would give NaN when it is multiplied by a remainder of zero, and the first bits of a NaN may be those of an
+/// infinity.
 inline void gart_split_any(float v, unsigned int& high, unsigned int& rest) {
   gart_split_f32(v, high, rest);
   const unsigned int size = high & 0x7fffffffu;
@@ -42,7 +44,7 @@ inline void gart_split_any(float v, unsigned int& high, unsigned int& rest) {
   high = (high & 0x80000000u) | 0x3f800000u;
 }
 
-/// As gart_tile_loop with two multiplying warpgroups; threads that compute rests have `Splitting` registers.
+/// As gart_tile_loop with two multiplying warpgroups. Threads that compute remainders have `Splitting` registers.
 template <class A, class B, int Stages, int Few, int Splitting, int Many, int Buffers, int Sets>
 struct gart_f32_loop
     : gart_tile_loop<gart_wide_tf32, A, B, Stages, 2, Few, Many, Buffers, Sets, B::Tile::kBytes> {
@@ -75,21 +77,21 @@ struct gart_f32_loop
     if constexpr (Loop::kShares) gart_give_registers<Few>();
     return true;
   }
-  /// True if the thread computes rests.
+  /// True if this thread computes remainders.
   bool splits() const {
     if (warp < kMultiplying / 32) return false;
     if constexpr (Loop::kShares) gart_give_registers<Splitting>();
     return true;
   }
 
-  /// Computes the rests of a tile's steps.
+  /// Computes the remainders of the right operand for the steps of a tile.
   void make_rests(int steps) {
     constexpr int kEach = Right::kBytes / (128 * 16);
     const int thread = threadIdx.x - kMultiplying;
 #pragma unroll 1
     for (int s = 0; s < steps; ++s) {
       gart_mbarrier_wait(full(stage), parity);
-      // The layout does not matter here, because the rest of each number is at a fixed distance after it.
+      // The layout does not matter here, because the remainder of each number is at a fixed distance after it.
       float* const from = reinterpret_cast<float*>(Loop::right(stage)) + thread * 4;
       gart_vector<float, 4> v[kEach];
 #pragma unroll
@@ -110,7 +112,7 @@ struct gart_f32_loop
     }
   }
 
-  /// Multiplies a tile's steps, at least one.
+  /// Multiplies the steps of a tile, at least one.
   void multiply(Sums& sums, int steps) {
     float first[16], second[16];
 #pragma unroll
@@ -126,7 +128,7 @@ struct gart_f32_loop
   }
 
  private:
-  /// Computes the rests of a thread's numbers that may be infinite or NaN, and replaces those numbers.
+  /// Splits a thread's numbers, which may be infinite or NaN, and replaces them by their high parts.
   static void split_any(float* from) {
 #pragma unroll 1
     for (int i = 0; i < Right::kBytes / (128 * 16); ++i, from += 512) {
@@ -139,7 +141,7 @@ struct gart_f32_loop
     }
   }
 
-  /// A lane's part of 16 rows and 32 depths: fragment A of m16n8k8 for each 8 depths.
+  /// Loads a lane's part of 16 rows and 32 depths: fragment A of m16n8k8 for each 8 depths.
   void load(float (&a)[16], int s) const {
     const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
     const float* const lines = reinterpret_cast<const float*>(Loop::left(s)) + (warp * 16 + g) * 32 + t;
@@ -147,8 +149,8 @@ struct gart_f32_loop
     for (int i = 0; i < 16; ++i) a[i] = lines[i % 2 * 256 + ((i / 4 * 2 + i / 2 % 2) ^ g) * 4];
   }
 
-  /// Multiplies the factors in `now` and loads the next ones into `next`. Registers that products read may not be
-  /// written before the products are done.
+  /// Multiplies the factors in `now`, and meanwhile loads the next ones into `next`: registers must not be written
+  /// while products read them.
   void step(Sums& sums, const float (&now)[16], float (&next)[16], bool is_last) {
     typedef gart_wgmma<gart_wide_tf32, kColumns, false, false> Products;
     unsigned int high[16], rest[16];

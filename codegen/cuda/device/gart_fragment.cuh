@@ -1,12 +1,12 @@
-// Kinds of tensor core arithmetic, and how a warp loads its fragments from tiles in shared memory.
+// Kinds of arithmetic on tensor cores, and how a warp loads their fragments from tiles in shared memory.
 #pragma once
 
 #include "gart_memory.cuh"
 #include "gart_tensor.cuh"
 
-// Kinds: the registers of a k-step, and their product. For f32 values, value j of a lane has depth t + 4 * j of the
-// step, for A and B alike. Any order of the depths gives the same sum; this one reads shared memory without bank
-// conflicts.
+// Each kind defines a lane's registers for one k-step, A and B, and their product. For f32 values, value j of a lane is
+// depth t + 4 * j of the step, in A and in B. Any order of depths gives the same sum if A and B agree. This order reads
+// shared memory without bank conflicts.
 #if __CUDA_ARCH__ >= 800
 struct gart_tf32 {
   static constexpr int kDepth = 8;
@@ -23,11 +23,11 @@ struct gart_tf32 {
   static void add(float (&c)[4], const A& a, const B& b) { gart_mma_m16n8k8_tf32(c, a.at, b.at); }
 };
 
-/// Splits each value into the sum of two tf32 numbers, together 22 bits; the omitted term is 2^-22 of a product. The
-/// smaller part of an infinity is the infinity: as the larger part it would give NaN if the other factor's smaller part
-/// is zero. Tensor cores truncate bits below the largest term of a sum, including the sum so far (Fasi et al. 2021,
-/// PeerJ CS 7:e330). Over a depth of 4096 the error would reach 1e-4. Therefore each step's products are summed
-/// separately, and steps are added with rounding to nearest.
+/// Splits each value into a sum of two tf32 numbers, which have 22 bits together. The product of the two low parts,
+/// 2^-22 of a product, is omitted. An infinity goes into the low part: as the high part it would give NaN if the low
+/// part of the other factor is zero. Tensor cores truncate bits below the largest term of a sum, including the sum so
+/// far (Fasi et al. 2021, PeerJ CS 7:e330). Over a depth of 4096 the error would reach 1e-4. Therefore each step's
+/// products are summed separately, and these sums are added with rounding to nearest.
 struct gart_tf32x3 {
   static constexpr int kDepth = 8;
   struct A { unsigned int high[4], low[4]; };
@@ -56,7 +56,7 @@ struct gart_tf32x3 {
   }
 };
 
-/// 16-bit elements; shared memory holds their pairs as the tensor cores need them.
+/// 16-bit elements. Shared memory holds them in pairs, as the tensor cores read them.
 struct gart_f16 {
   static constexpr int kDepth = 16;
   struct A { unsigned int at[4]; };
@@ -81,8 +81,8 @@ struct gart_f16 {
 };
 #endif
 
-/// Loads 16 rows from `row` on of a tile of 16-bit elements, Kind::kDepth depths from `depth` on. The whole warp must
-/// call it.
+/// Loads a fragment of 16 rows from `row` on, and Kind::kDepth depths from `depth` on. The tile has 16-bit elements.
+/// The whole warp must call it.
 template <class Kind, class Tile>
 void gart_load_rows(typename Kind::A& a, const unsigned short* tile, int row, int depth) {
   const int lane = threadIdx.x % 32;
@@ -94,7 +94,7 @@ void gart_load_rows(typename Kind::A& a, const unsigned short* tile, int row, in
     else gart_ldmatrix_x2_trans(a.at, tile + Tile::at(row + lane / 8 % 2 * 8, depth + lane % 8));
   }
 }
-/// Loads 16 columns from `column` on: two tiles of 8.
+/// Loads two fragments of 8 columns each, from `column` on.
 template <class Kind, class Tile>
 void gart_load_columns(typename Kind::B& first, typename Kind::B& second, const unsigned short* tile, int column, int depth) {
   const int lane = threadIdx.x % 32;

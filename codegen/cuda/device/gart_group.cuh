@@ -1,4 +1,4 @@
-// Reductions over the threads of a group. The order depends on the group's size alone.
+// Reductions over a group of threads. The order of operations depends on the group's size alone.
 #pragma once
 
 #include "gart_arithmetic.cuh"
@@ -46,8 +46,8 @@ T gart_shuffle_xor(T v, int mask) {
   return (T)__shfl_xor_sync(0xffffffffu, (int)v, mask);
 }
 
-/// Reduces over `Group` neighbouring lanes (a power of two, 32 at most); every lane gets the result. All lanes of the
-/// warp must take part.
+/// Reduces over `Group` neighbouring lanes (a power of two, at most 32). Every lane gets the result. All lanes of the
+/// warp must call it.
 template <int Group, class Op, class T>
 T gart_warp_reduce(T v) {
 #pragma unroll
@@ -55,8 +55,8 @@ T gart_warp_reduce(T v) {
   return v;
 }
 
-/// Reduces over a block of `Threads` (a multiple of 32); every thread gets the result. `slots`: shared memory, one per
-/// warp, used by this reduction only.
+/// Reduces over a block of `Threads` threads (a multiple of 32). Every thread gets the result. `slots`: shared memory
+/// for one element per warp, which only this reduction uses.
 template <int Threads, class Op, class T>
 T gart_block_reduce(T v, T* slots) {
   v = gart_warp_reduce<32, Op>(v);
@@ -68,8 +68,8 @@ T gart_block_reduce(T v, T* slots) {
   return total;
 }
 
-/// Reduces over `Group` threads that are a warp apart, for each lane of a block of Group * 32; every thread gets its
-/// lane's result. `slots`: shared memory, one per thread, used by this reduction only.
+/// For each lane number, reduces over the `Group` warps of a block. Every thread gets its lane's result. `slots`:
+/// shared memory for one element per thread, which only this reduction uses.
 template <int Group, class Op, class T>
 T gart_across_reduce(T v, T* slots) {
   slots[threadIdx.x] = v;

@@ -1,4 +1,4 @@
-// Pairs of f16 in 32 bits, and other single instructions that C has no operator for.
+// Pairs of f16 in 32 bits, and other instructions for which C has no operator.
 #pragma once
 
 #include "gart_memory.cuh"
@@ -26,7 +26,7 @@ inline unsigned int gart_mul_f16x2(unsigned int a, unsigned int b) {
   return r;
 }
 
-// The result is within 2 units of the last place; denormals count as zeros.
+// Errors are at most 2 units in the last place; denormals count as zeros.
 inline float gart_exp2_fast(float x) {
   float r;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
@@ -38,8 +38,8 @@ inline float gart_reciprocal_fast(float x) {
   return r;
 }
 
-/// Loads 16 bytes that are read once. Before gart_await_last_launch, no launch may write them. The load is volatile, so
-/// that ptxas does not move it below a wait, as it does with ld.global.nc.
+/// Loads 16 bytes that are read only once. If the call comes before gart_await_last_launch, no launch may write them.
+/// The load is volatile, because ptxas moves ld.global.nc below waits.
 inline gart_vector<unsigned int, 4> gart_load_once(const void* from) {
   gart_vector<unsigned int, 4> v;
   asm volatile("ld.global.L1::no_allocate.L2::256B.v4.b32 {%0,%1,%2,%3}, [%4];"

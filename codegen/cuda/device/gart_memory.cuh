@@ -1,7 +1,7 @@
-// Memory: several elements at once, dynamic shared memory.
+// Vectors of elements in memory, and dynamic shared memory.
 #pragma once
 
-/// `Count` neighbours, read and written by one access: at most 16 bytes, aligned to their size.
+/// `Count` neighbouring elements that one access reads or writes: at most 16 bytes, aligned to their size.
 template <class T, int Count>
 struct alignas(sizeof(T) * Count) gart_vector {
   T at[Count];
@@ -23,7 +23,7 @@ gart_vector<T, Count> gart_fill(T value) {
   return v;
 }
 
-/// Declares the launch's dynamic shared memory, 1024-byte aligned, as `unsigned char name[]`.
+/// Declares the dynamic shared memory of the launch, aligned to 1024 bytes, as `unsigned char name[]`.
 #ifndef GART_SHARED
 #define GART_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
 #endif

@@ -1,12 +1,12 @@
 // Copies operands of a matrix product to shared memory, one tile of Rows x Depth elements at a time. "Rows" are the
-// rows of the left operand and the columns of the right one; "depth" is the direction of the sum.
+// rows of the left operand, or the columns of the right one. "Depth" is the axis of the sum.
 #pragma once
 
 #include "gart_grid.cuh"
 #include "gart_memory.cuh"
 #include "gart_tensor.cuh"
 
-// How an operand's elements are converted for its tile. 16-bit floats are handled as their bits.
+// Conversions of an operand's elements for its tile. 16-bit floats are represented by their bits.
 template <class T>
 struct gart_kept {
   typedef T Source;
@@ -39,7 +39,7 @@ struct gart_tile {
   static constexpr int at(int row, int depth) { return AlongDepth ? row * kLine + depth : depth * kLine + row; }
 };
 
-/// How the threads of a block share a tile: chunks of Vector elements along the direction in which lines run.
+/// How the threads of a block divide a tile: into chunks of Vector elements along its lines.
 template <class Conversion, class Tile_, int Threads, int Vector>
 struct gart_chunks {
   typedef Tile_ Tile;
@@ -48,7 +48,7 @@ struct gart_chunks {
   static constexpr int kVector = Vector, kBytes = Vector * sizeof(Source);
   static constexpr int kPerLine = (Tile::kAlongDepth ? Tile::kDepth : Tile::kRows) / Vector;
   static constexpr int kLines = Tile::kAlongDepth ? Tile::kRows : Tile::kDepth;
-  static constexpr int kStep = Threads / kPerLine;  // number of lines that all threads together copy at once
+  static constexpr int kStep = Threads / kPerLine;  // lines that all threads together copy at once
   static constexpr int kCount = (kLines + kStep - 1) / kStep;
   static_assert(kPerLine <= Threads && Threads % kPerLine == 0, "threads share a line evenly");
 
@@ -60,15 +60,16 @@ struct gart_chunks {
   static int place(int i) { return Tile::at(row(i), depth(i)); }
 };
 
-/// A matrix: element (row, k) lies row * row_stride + k * depth_stride after `base`. With Vector > 1 the stride along lines
-/// is 1, the other and `base` are multiples of Vector elements, and so is the extent along lines.
+/// A matrix, whose element (row, k) is at base + row * row_stride + k * depth_stride. Vector > 1 requires a stride of 1
+/// along lines. It also requires that the other stride, `base` and the extent along lines are multiples of Vector
+/// elements.
 template <class Conversion, class Tile, int Threads, int Vector>
 struct gart_matrix : gart_chunks<Conversion, Tile, Threads, Vector> {
   typedef gart_chunks<Conversion, Tile, Threads, Vector> Chunks;
   typedef typename Conversion::Source Source;
   const Source* from;  // this thread's first chunk at depth 0
   long long row_stride, depth_stride;
-  int rows, depth_end;  // rows of the matrix that remain from this tile's first row on; the end of the sum
+  int rows, depth_end;  // rows from this tile's first row to the end of the matrix; the end of the sum
 
   gart_matrix(const Source* base, long long row_stride_, long long depth_stride_, int first_row, int row_count, int end)
       : from(base + (first_row + Chunks::row(0)) * row_stride_ + Chunks::depth(0) * depth_stride_),
@@ -83,7 +84,7 @@ struct gart_matrix : gart_chunks<Conversion, Tile, Threads, Vector> {
   }
   void seek(int) {}
   void advance() {}
-  /// The address of chunk i of the tile that begins at depth k, and whether it `exists`.
+  /// The address of chunk i of the tile that begins at depth k. `exists`: whether the chunk lies inside the matrix.
   const Source* chunk(int i, int k, bool& exists) const {
     exists = Chunks::row(i) < rows && k + Chunks::depth(i) < depth_end;
     const long long lines = (long long)i * Chunks::kStep * (Tile::kAlongDepth ? row_stride : depth_stride);
@@ -92,7 +93,7 @@ struct gart_matrix : gart_chunks<Conversion, Tile, Threads, Vector> {
 };
 
 #if __CUDA_ARCH__ >= 800
-/// Starts copying `Bytes` bytes, or zeros.
+/// Starts copying `Bytes` bytes, or writing as many zeros if they do not exist.
 template <int Bytes>
 void gart_copy_chunk(void* to, const void* from, bool exists) {
   if (Bytes == 16) gart_cp_async_16(to, from, exists ? 16 : 0);
@@ -100,13 +101,14 @@ void gart_copy_chunk(void* to, const void* from, bool exists) {
   else gart_cp_async_4(to, from, exists ? 4 : 0);
 }
 #endif
-/// Ends the group that contains this thread's copies so far.
+/// Makes a group of this thread's copies since the last call.
 inline void gart_commit_copies() {
 #if __CUDA_ARCH__ >= 800
   gart_cp_async_commit();
 #endif
 }
-/// Waits for all of this thread's copies except the last `Left` groups, and for the other threads of the block.
+/// Waits until all of this thread's copies are done, except the last `Left` groups. Then waits for the other threads of
+/// the block.
 template <int Left>
 void gart_await_copies() {
 #if __CUDA_ARCH__ >= 800
@@ -115,8 +117,8 @@ void gart_await_copies() {
   __syncthreads();
 }
 
-/// A copy of the tile at depth k. It starts before other work, and ends after it, when `tile` may be written. Elements
-/// outside the operand become zero. This version copies through registers.
+/// A copy of the tile at depth k. begin() comes before other work. end() comes after it, when `tile` may be written.
+/// Elements outside the operand become zero. This version copies through registers.
 template <class Operand, bool IsAsync>
 struct gart_tile_copy {
   typedef typename Operand::Tile::Element Element;
@@ -147,7 +149,7 @@ struct gart_tile_copy {
 };
 
 #if __CUDA_ARCH__ >= 800
-/// The asynchronous version.
+/// This version copies asynchronously.
 template <class Operand>
 struct gart_tile_copy<Operand, true> {
   typedef typename Operand::Tile::Element Element;
@@ -170,8 +172,8 @@ template <class Operand>
 struct gart_transfer : gart_tile_copy<Operand, false> {};
 #endif
 
-/// Copies the first Count tiles of both operands, with a group of copies for each pair. No launch writes operand Ahead
-/// (1: a, 2: b, 0: neither): its copies begin before the previous launch has ended.
+/// Copies the first Count tiles of both operands; each pair of tiles is a group of copies. Ahead: the operand that no
+/// launch writes (1: a, 2: b, 0: neither). Its copies begin before the previous launch has ended.
 template <int Count, int Ahead, class A, class B, class Left, class Right>
 void gart_copy_first_tiles(A& a, B& b, gart_transfer<A>& copy_a, gart_transfer<B>& copy_b, const Left& left, const Right& right,
                            int first, int steps) {

@@ -1,15 +1,15 @@
-// The first `count` of `n` points in the order of their keys, which are unsigned integers; equal keys are ordered by
-// point. A block finds the key of the last wanted point digit by digit, and collects the points up to it in ascending
-// order. Then it sorts them: few of them by exchanges in shared memory, many digit by digit.
+// Finds the first `count` of `n` points in the order of their keys, which are unsigned integers. Points with equal keys
+// keep their order. First a block finds the key of the last wanted point digit by digit, and collects the points up to
+// it in ascending order. Then it sorts these points: few of them by exchanges in shared memory, many digit by digit.
 #pragma once
 
 #include "gart_scan.cuh"
 
 constexpr int kGartSelectBits = 11, kGartSortBits = 8;
-constexpr int kGartExchanged = 2048;  // the most points that are sorted by exchanges
-constexpr int kGartAtOnce = 4;        // points of a thread whose keys are read together
+constexpr int kGartExchanged = 2048;  // more points than this are sorted digit by digit
+constexpr int kGartAtOnce = 4;        // keys that a thread reads together
 
-/// Shared memory of a block. All orders of a kernel share it.
+/// Shared memory of a block, for all orders of a kernel.
 template <int Threads, class Key>
 struct gart_order_room {
   unsigned int slots[Threads / 32];
@@ -25,7 +25,7 @@ struct gart_order_room {
   };
 };
 
-/// Calls see(point, key) for all points. The points of a thread are `Threads` apart.
+/// Calls see(point, key) for all points. Each thread takes every `Threads`-th point.
 template <int Threads, class Key, class KeyOf, class See>
 void gart_each_key(const KeyOf& key_of, int n, const See& see) {
   for (int first = (int)threadIdx.x; first < n; first += kGartAtOnce * Threads) {
@@ -39,7 +39,8 @@ void gart_each_key(const KeyOf& key_of, int n, const See& see) {
   }
 }
 
-/// The threshold. Keys with a smaller `key >> shift` are wanted, and so are `equals` of the keys with the same value.
+/// Separates the wanted points from the others. Wanted are all points whose `key >> shift` is below that of the
+/// threshold, and the first `equals` points for which it is equal.
 template <class Key>
 struct gart_threshold {
   Key key;
@@ -81,11 +82,11 @@ gart_threshold<Key> gart_find_threshold(const KeyOf& key_of, int n, int count, g
   return last;
 }
 
-/// Writes the points up to the threshold to `out`: first those below it, then those at it, each in ascending order.
+/// Writes the wanted points to `out`: first those below the threshold, then those at it, each in ascending order.
 template <int Threads, class Key, class KeyOf>
 void gart_collect(const KeyOf& key_of, int n, int count, const gart_threshold<Key>& last, int* out,
                   gart_order_room<Threads, Key>& room) {
-  int below = 0, at = 0;  // of earlier rounds
+  int below = 0, at = 0;  // points that earlier rounds have written or seen
   for (int base = 0; base < n; base += kGartAtOnce * Threads) {
     const int first = base + (int)threadIdx.x * kGartAtOnce;
     Key keys[kGartAtOnce];
@@ -114,7 +115,8 @@ void gart_collect(const KeyOf& key_of, int n, int count, const gart_threshold<Ke
   }
 }
 
-/// Sorts few points by their keys with bitonic exchanges. No two points compare equal.
+/// Sorts few points by their keys with bitonic exchanges. Equal keys are ordered by point, so no two points compare
+/// equal.
 template <int Threads, class Key, class KeyOf>
 void gart_sort_few(const KeyOf& key_of, int count, int* out, gart_order_room<Threads, Key>& room) {
   Key* const keys = room.exchanged.keys;
@@ -148,8 +150,8 @@ void gart_sort_few(const KeyOf& key_of, int count, int* out, gart_order_room<Thr
   for (int i = (int)threadIdx.x; i < count; i += Threads) out[i] = points[i];
 }
 
-/// One stable pass of a radix sort from `from` to `to`, by the digit at `shift`. Returns false and does nothing if the
-/// digit is equal in all keys.
+/// One stable pass of a radix sort, by the digit at `shift`, which moves the points from `from` to `to`. If all keys
+/// have the same digit, it does nothing and returns false.
 template <int Threads, class Key, class KeyOf>
 bool gart_sort_digit(const KeyOf& key_of, int count, int shift, const int* from, int* to,
                      gart_order_room<Threads, Key>& room) {
@@ -197,10 +199,10 @@ bool gart_sort_digit(const KeyOf& key_of, int count, int shift, const int* from,
   return true;
 }
 
-/// Sorts points, which are in ascending order, by their keys.
+/// Sorts points by their keys. The points must be in ascending order.
 template <int Threads, class Key, class KeyOf>
 void gart_sort_many(const KeyOf& key_of, int count, int* out, int* spare, gart_order_room<Threads, Key>& room) {
-  bool is_spare = false;  // are the points there?
+  bool is_spare = false;  // true if the points are in `spare`
   for (int shift = 0; shift < (int)sizeof(Key) * 8; shift += kGartSortBits)
     if (gart_sort_digit<Threads, Key>(key_of, count, shift, is_spare ? spare : out, is_spare ? out : spare, room))
       is_spare = !is_spare;
@@ -209,8 +211,8 @@ void gart_sort_many(const KeyOf& key_of, int count, int* out, int* spare, gart_o
   for (int i = (int)threadIdx.x; i < count; i += Threads) out[i] = spare[i];
 }
 
-/// All threads of the block must call it. Before the call, a barrier must follow the writes to its inputs and the last
-/// reads of `out` and `spare`. The call ends with a barrier.
+/// All threads of the block must call it. A barrier must come between the call and earlier writes to its inputs, and
+/// earlier reads of `out` and `spare`. The call ends with a barrier.
 template <int Threads, class Key, class KeyOf>
 void gart_order(const KeyOf& key_of, int n, int count, int* out, int* spare, gart_order_room<Threads, Key>& room) {
   if (count <= 0 || n <= 0) return;

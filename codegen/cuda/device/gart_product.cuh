@@ -5,12 +5,12 @@
 #include "gart_operand.cuh"
 #include "gart_register_pressure.cuh"
 
-/// Sums on CUDA cores. A warp has 4 x 8 threads; each has RowsEach x ColumnsEach sums (4 or 8).
+/// Sums on CUDA cores. A warp has 4 x 8 threads; each holds RowsEach x ColumnsEach sums (4 or 8 each).
 template <class A, class B, int Depth, int WarpRows, int WarpColumns, int RowsEach, int ColumnsEach, bool ADepth, bool BDepth>
 struct gart_scalar_sums {
   static constexpr int kThreads = 32 * WarpRows * WarpColumns;
   static constexpr int kRows = RowsEach, kColumns = ColumnsEach;
-  // Number of depths that are read at once, where lines run along the depth.
+  // How many depths are read at once if lines run along the depth.
   static constexpr int kDepths = ADepth || BDepth ? 2 : 1;
   static constexpr int kUnrolled = gart_unrolled_steps(Depth, kDepths);
   float sums[kRows][kColumns];
@@ -70,7 +70,7 @@ struct gart_scalar_sums {
   }
 };
 
-/// Sums of a block in the tensor cores' layout. A warp has RowTiles x ColumnTiles tiles of 16 x 8.
+/// A block's sums in the layout of tensor core fragments. A warp has RowTiles x ColumnTiles tiles of 16 x 8.
 template <int WarpRows, int WarpColumns, int RowTiles, int ColumnTiles>
 struct gart_fragment_sums {
   static constexpr int kThreads = 32 * WarpRows * WarpColumns;
@@ -97,7 +97,7 @@ struct gart_fragment_sums {
 template <class Kind, class A, class B, int Depth, int WarpRows, int WarpColumns, int RowTiles, int ColumnTiles>
 struct gart_tensor_sums : gart_fragment_sums<WarpRows, WarpColumns, RowTiles, ColumnTiles> {
   typedef gart_fragment_sums<WarpRows, WarpColumns, RowTiles, ColumnTiles> Sums;
-  static constexpr int kEach = Kind::kDepth / 4;  // number of depths of a step that a lane has
+  static constexpr int kEach = Kind::kDepth / 4;  // depths of a step that each lane holds
   static constexpr int kUnrolled = gart_unrolled_steps(Depth, Kind::kDepth);
 
   void add(const float* a_tile, const float* b_tile) {
@@ -157,8 +157,8 @@ struct gart_half_sums : gart_fragment_sums<WarpRows, WarpColumns, RowTiles, Colu
   }
 };
 
-/// Adds the products of `steps` tiles of Depth to `sums`, from depth `first` on. Shared memory: Stages tiles of each
-/// operand (at least 2). All threads of the block must call it. Ahead: as in gart_copy_first_tiles.
+/// Adds the products of `steps` tiles, of Depth depths each, to `sums`, from depth `first` on. `shared` holds Stages
+/// tiles of each operand (at least 2). All threads of the block must call it. Ahead: as in gart_copy_first_tiles.
 template <int Depth, int Stages, int Ahead, class A, class B, class Sums>
 void gart_add_products(A& a, B& b, Sums& sums, unsigned char* shared, int first, int steps) {
   typedef typename A::Tile::Element Left;

@@ -1,4 +1,4 @@
-// Scans: for each thread, the combined values of the threads of the block before it.
+// Scans: each thread gets the combined values of the block's threads before it.
 #pragma once
 
 #include "gart_group.cuh"
@@ -15,8 +15,9 @@ T gart_shuffle_up(T v, int delta) {
   return (T)__shfl_up_sync(0xffffffffu, (int)v, delta);
 }
 
-/// Combines `v` of all threads before this one (`none` for the first thread). `total` combines all threads. The order
-/// of combining depends on `Threads` alone. `slots`: shared memory, one per warp; may be reused at once.
+/// Returns `v` combined over all threads before this one (`none` for the first thread). Sets `total` to `v` combined
+/// over all threads. The order of operations depends on `Threads` alone. `slots`: shared memory for one element per
+/// warp; may be reused at once.
 template <int Threads, class Op, class T>
 T gart_block_scan(T v, T none, T* slots, T& total) {
   const int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32;

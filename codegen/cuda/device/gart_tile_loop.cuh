@@ -1,9 +1,9 @@
-// sm_90a: a persistent product kernel; each block computes one tile after the other. One thread requests boxes of both
-// operands, which go to a ring of stages. Warpgroups of 64 rows each multiply them, apply the epilogue and store boxes
-// of results, while the boxes of the next tile are already being copied.
+// sm_90a: a persistent product kernel: each block computes one tile after the other. One thread requests boxes of both
+// operands, which are copied to a ring of stages. Each multiplying warpgroup multiplies 64 rows, applies the epilogue,
+// and stores boxes of results. Meanwhile the boxes of the next tile are being copied.
 //
 // Shared memory holds the stages, a staging area of results for each warpgroup, and the barriers. Each stage has the
-// barriers "full" and "read"; each set of boxes of a warpgroup has the barrier "the epilogue's inputs are there".
+// barriers "full" and "read". Each set of boxes of a warpgroup has the barrier "the epilogue's inputs are there".
 #pragma once
 
 #include "gart_cluster.cuh"
@@ -17,8 +17,8 @@
 #define GART_EVEN_REGISTERS 0
 #endif
 
-/// The depth coordinates of a step. In a convolution a step is one tap and `Depth` of its `Channels`; the last step of a
-/// tap may have fewer.
+/// The first depth of a step. In a convolution, a step is `Depth` of the `Channels` of one tap; the last step of a tap
+/// may have fewer.
 template <int Channels, int Depth>
 struct gart_tap_depths {
   static constexpr int kBlocks = (Channels + Depth - 1) / Depth;
@@ -28,7 +28,7 @@ struct gart_plain_depths {
   static int of(int step) { return step * 64; }
 };
 
-/// An operand as boxes of a tensor. `at` has the coordinates of the tile's first row at depth 0.
+/// An operand that is copied as boxes of a tensor. `at`: the coordinates of the tile's first row at depth 0.
 template <class Tile_, class Depths, int Rank, int RowDimension, int DepthDimension>
 struct gart_box_tiles {
   typedef Tile_ Tile;
@@ -49,8 +49,8 @@ struct gart_box_tiles {
   }
 };
 
-/// The windows of a convolution at the positions of a tile, one line each, over images (channels, columns, rows,
-/// images). `column`, `row` and `image` give the start of the first position's window.
+/// The windows of a convolution over images (channels, columns, rows, images). Each position of a tile is one line.
+/// `column`, `row` and `image`: where the window of the tile's first position starts.
 template <class Tile_, int Channels, int KernelColumns, int ColumnDilation, int RowDilation>
 struct gart_window_tiles {
   typedef Tile_ Tile;
@@ -76,7 +76,7 @@ struct gart_tile_sums {
   float& sum(int i, int j) { return sums[j / 2 * 4 + i * 2 + j % 2]; }
 };
 
-// Results as boxes of 64 lines of 128 bytes. The 16-byte chunk c of line l is at position c ^ l % 8.
+// Boxes of results: 64 lines of 128 bytes. The 16-byte chunk c of line l is at position c ^ l % 8.
 struct gart_box_f16 {
   static constexpr int kColumns = 64;
   static unsigned int pack(float low, float high) { return gart_pack_f16(low, high); }
@@ -89,9 +89,9 @@ struct gart_box_f32 {
   static constexpr int kColumns = 32;
 };
 
-/// `Groups` warpgroups multiply, with Many registers per thread; one more feeds them and keeps Few. Each warpgroup has
-/// room for Sets times Buffers boxes of results; with two sets, the epilogue's inputs of the next tile are copied to one
-/// while the other is in use. Extra: bytes of a stage that no box is copied to.
+/// `Groups` warpgroups multiply, with Many registers per thread. One more warpgroup requests boxes, with Few registers
+/// per thread. Each multiplying warpgroup has Sets times Buffers boxes of results. With two sets, the epilogue's inputs
+/// of the next tile are copied to one set while the other is in use. Extra: bytes of a stage that no box is copied to.
 template <class Kind, class A, class B, int Stages, int Groups, int Few, int Many, int Buffers, int Sets, int Extra = 0>
 struct gart_tile_loop {
   typedef typename A::Tile Left;
@@ -104,12 +104,12 @@ struct gart_tile_loop {
   static constexpr bool kShares = !GART_EVEN_REGISTERS;
 
   unsigned char* shared;
-  int warp;        // the value is uniform across the warp; the compiler cannot derive that from threadIdx
-  bool is_leader;  // True for one thread of each warpgroup
+  int warp;        // all lanes have the same value; the compiler cannot derive that from threadIdx
+  bool is_leader;  // true for one thread of each warpgroup
   int stage = 0, parity = 0;
-  int ahead = 0;            // boxes of the constant operand that were already requested
-  int slot = 0, set = 0;    // the next buffer; the set of boxes that the tile uses
-  int awaited = 0;          // bit s: the parity of the next boxes that set s receives
+  int ahead = 0;            // boxes of the constant operand that are already requested
+  int slot = 0, set = 0;    // the next buffer; the set of boxes that this tile uses
+  int awaited = 0;          // bit s: the parity of the next boxes of set s
 
   /// All threads of the block must call it.
   explicit gart_tile_loop(unsigned char* shared_) : shared(shared_), warp(__shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0)) {
@@ -146,7 +146,7 @@ struct gart_tile_loop {
     parity ^= 1;
   }
 
-  // ---- The feeding warpgroup ---------------------------------------------------------------------------------------
+  // ---- The warpgroup that requests boxes ---------------------------------------------------------------------------
   bool feeds() const {
     if (warp < kMultiplying / 32) return false;
     if constexpr (kShares) gart_give_registers<Few>();
@@ -155,7 +155,8 @@ struct gart_tile_loop {
   /// True for the one thread that requests boxes.
   bool asks() const { return is_leader; }
 
-  /// Requests the first boxes of an operand that no launch writes, for the block's first tile. Ahead: 1 left, 2 right.
+  /// Requests the first boxes of an operand that no launch writes, for the block's first tile. Ahead: 1 is the left
+  /// operand, 2 the right one.
   template <int Ahead>
   void feed_ahead(const A& a, const B& b, int first, int steps) {
     ahead = gart_min(steps, Stages);
@@ -166,12 +167,12 @@ struct gart_tile_loop {
       else b.copy(right(s), first + s, full(s));
     }
   }
-  /// Requests the boxes of a tile's steps.
+  /// Requests the boxes of the steps of a tile.
   template <int Ahead>
   void feed(const A& a, const B& b, int first, int steps) {
 #pragma unroll 1
     for (int s = first; s < first + steps; ++s) {
-      gart_mbarrier_wait(read(stage), parity ^ 1);  // at first, no thread has to read anything
+      gart_mbarrier_wait(read(stage), parity ^ 1);  // returns at once while the stage is still unused
       const bool is_new = Ahead == 0 || ahead == 0;
       if (is_new) gart_mbarrier_expect(full(stage), kCopied);
       if (is_new || Ahead != 1) a.copy(left(stage), s, full(stage));
@@ -187,7 +188,7 @@ struct gart_tile_loop {
     gart_await_last_launch();
   }
 
-  /// Multiplies a tile's steps, at least one. A stage is released when the products of the next one are in flight.
+  /// Multiplies the steps of a tile, at least one. Releases a stage when the products of the next one are in flight.
   void multiply(Sums& sums, int steps) {
     const unsigned long long a0 = gart_wgmma_descriptor(left(0) + warp / 4 * 64 * 64, Left::kAlongDepth ? 16 : kBox, 1024);
     const unsigned long long b0 = gart_wgmma_descriptor(right(0), Right::kAlongDepth ? 16 : kBox, 1024);
@@ -213,9 +214,9 @@ struct gart_tile_loop {
     __syncwarp();
   }
 
-  // ---- Inputs of the epilogue, in the boxes of its results ---------------------------------------------------------
-  /// Requests boxes for a set when its last results are stored. The leader calls it. Box number `i` begins at
-  /// at[0] + i * Columns. Between two calls for a set the warpgroup's warps must have met at a barrier.
+  // ---- The epilogue's inputs, in the boxes of its results ----------------------------------------------------------
+  /// Requests boxes for a set after its last results are stored. Only the leader calls it. Box number `i` begins at
+  /// at[0] + i * Columns. Between two calls for a set, the warps of the warpgroup must meet at a barrier.
   template <int Columns, int Rank>
   void ask_for_boxes(const GartTensorMap& map, const int (&at)[Rank], int of_set) {
     gart_store_wait<0>();
@@ -234,14 +235,14 @@ struct gart_tile_loop {
     gart_mbarrier_wait(loaded(set), awaited >> set & 1);
     awaited ^= 1 << set;
   }
-  /// Columns 8 * j + column(0) and the following one of this thread's row number i, in box number `number`.
+  /// Columns 8 * j + column(0) and the next one, of this thread's row number i, in box number `number`.
   template <class T>
   gart_vector<T, 2> in_box(int number, int i, int j) const {
     return *reinterpret_cast<const gart_vector<T, 2>*>(pair<T>(number, i, j));
   }
 
   // ---- Results --------------------------------------------------------------------------------------------------------
-  /// Waits for room for a box; returns its number.
+  /// Waits until a box is free, and returns its number.
   int next_box() {
     if (is_leader) gart_store_wait<Buffers - 1>();
     __syncwarp();
@@ -250,7 +251,7 @@ struct gart_tile_loop {
     slot = slot + 1 == Buffers ? 0 : slot + 1;
     return number;
   }
-  /// Writes the sums of the chunk's columns to a box.
+  /// Writes the sums of the columns of a chunk to a box.
   template <class Box>
   void put(int number, Sums& sums, int chunk) {
     constexpr int kEights = Box::kColumns / 8;
@@ -277,7 +278,7 @@ struct gart_tile_loop {
         }
     }
   }
-  /// Stores the box when all threads of the warpgroup have written their part.
+  /// Stores the box after all threads of the warpgroup have written their part.
   template <int Rank>
   void store(int number, const GartTensorMap& map, const int (&at)[Rank]) {
     gart_fence_proxy_async();
@@ -288,7 +289,7 @@ struct gart_tile_loop {
     }
     __syncwarp();
   }
-  /// Called after the last tile: keeps shared memory until the stores have read it.
+  /// Called after the last tile: the block may not end before the stores have read shared memory.
   void finish() const {
     if (Buffers > 0 && is_leader) gart_store_wait<0>();
   }

@@ -1,25 +1,31 @@
-// sm_90a: copies of boxes of tensors to shared memory by the tensor memory accelerator (TMA), on one thread's request,
-// and the barriers in shared memory that signal their completion. Each function is one PTX instruction.
+// sm_90a: the tensor memory accelerator (TMA) copies boxes of tensors to shared memory when one thread requests it.
+// Barriers in shared memory signal that copies are complete. Each function is one PTX instruction.
 //
-// A barrier goes through phases: a phase ends when all its arrivals and all announced bytes have come. A waiting thread
-// names the phase by its parity: 0 for the first, then 1, 0, 1...; the phase before the first counts as over.
+// A barrier goes through phases. A phase ends when all its arrivals and all announced bytes have come. A waiting thread
+// names the phase by its parity: 0 for the first, then 1, 0, 1... The phase before the first one counts as over.
 //
-// Order: copies may use a barrier after the thread that initialised it calls gart_fence_proxy_async(), and a barrier of
-// the block follows. A thread sees the bytes of a box copy after it has waited for its phase. A copy may overwrite
-// memory that other threads have finished reading; another phase tells that. A store of a box sees the writes of
-// threads, and a copy may overwrite them, after each writer calls gart_fence_proxy_async() and a barrier follows. The
-// storing thread also commits and waits; until its wait no thread may change the box, and the block may not end.
+// Order:
+//
+// * A copy may use a barrier after the thread that initialised it calls gart_fence_proxy_async(), and a barrier of the
+//   block follows.
+// * A thread sees the bytes of a copy after it has waited for the phase of the copy.
+// * A copy may overwrite memory that other threads have finished reading. They report it by the phase of another
+//   barrier.
+// * A store of a box sees the writes of threads after each writer calls gart_fence_proxy_async() and a barrier follows.
+//   The same holds before a copy may overwrite these writes.
+// * The thread that stores a box also commits and waits. Until it has waited, no thread may change the box, and the
+//   block may not end.
 #pragma once
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/// A tensor map as the driver encodes it for the launch: address, extents and strides of the tensor, the box that is
-/// copied at once, and the layout of the box in shared memory. It is passed as a parameter `const __grid_constant__`.
+/// A tensor map, as the driver encodes it for the launch: address, extents and strides of the tensor, the box that one
+/// copy moves, and the layout of the box in shared memory. It is passed as a parameter `const __grid_constant__`.
 struct alignas(128) GartTensorMap {
   unsigned long long words[16];
 };
 
-/// Hints to copies: how long the L2 cache keeps the copied data.
+/// Hints of copies: how long the L2 cache keeps the data.
 constexpr unsigned long long kGartEvictFirst = 0x12F0000000000000ull, kGartEvictNormal = 0x1000000000000000ull,
                              kGartEvictLast = 0x14F0000000000000ull;
 
@@ -32,7 +38,7 @@ inline void gart_mbarrier_init(unsigned long long* barrier, int arrivals) {
 inline void gart_mbarrier_arrive(unsigned long long* barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(gart_shared_address(barrier)) : "memory");
 }
-/// Arrives, and announces the bytes of box copies, which must be requested after this call.
+/// Arrives, and announces the bytes of box copies, which must be requested after the call.
 inline void gart_mbarrier_expect(unsigned long long* barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(gart_shared_address(barrier)), "r"(bytes)
                : "memory");
@@ -48,7 +54,7 @@ inline bool gart_mbarrier_try_wait(unsigned long long* barrier, int parity) {
   return is_over != 0;
 }
 
-/// Prefetches the map; otherwise the first copy would wait for it.
+/// Prefetches the map, so that the first copy does not wait for it.
 inline void gart_prefetch_map(const GartTensorMap& map) {
   asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
 }
@@ -62,10 +68,10 @@ inline void gart_prefetch_map(const GartTensorMap& map) {
 #define GART_PLACE_OF_4 GART_PLACE_OF_3, "r"(at[3])
 #define GART_PLACE_OF_5 GART_PLACE_OF_4, "r"(at[4])
 
-// Starts copying the box whose first element has these coordinates, the contiguous one first. Elements outside the
-// tensor become zero. `shared`: 128-aligned, 1024-aligned if the map swizzles by 128 bytes. `hint`: a kGartEvict. In a
-// cluster, gart_copy_box_multicast copies to this address in each block whose bit is set in `blocks`; there the bytes
-// count for the barrier in the same place.
+// Starts copying the box whose first element is at the coordinates `at`, the contiguous dimension first. Elements
+// outside the tensor become zero. `shared` is aligned to 128 bytes, or to 1024 if the map swizzles by 128 bytes.
+// `hint`: a kGartEvict constant. gart_copy_box_multicast copies to this address in each block of the cluster whose bit
+// is set in `blocks`. In each of them, the bytes count for the barrier at the same address.
 #define GART_COPY(name, rank, kind, tail, blocks, hint, ...)                                                                \
   inline void name(void* shared, const GartTensorMap& map, const int(&at)[rank], unsigned long long* barrier __VA_ARGS__) { \
     asm volatile("cp.async.bulk.tensor." #rank "d.shared::cluster.global.mbarrier::complete_tx::bytes" kind                 \
@@ -73,7 +79,7 @@ inline void gart_prefetch_map(const GartTensorMap& map) {
                  "l"(&map), "r"(gart_shared_address(barrier)), "h"(blocks), "l"(hint), GART_PLACE_OF_##rank                 \
                  : "memory");                                                                                               \
   }
-/// Starts storing a box of shared memory, in the layout of a copy; elements outside the tensor are dropped.
+/// Starts storing a box from shared memory, where it has the layout of a copy. Elements outside the tensor are dropped.
 #define GART_BOXES(rank)                                                                                                   \
   GART_COPY(gart_copy_box, rank, "", "", (unsigned short)0, 0ull, )                                                        \
   GART_COPY(gart_copy_box, rank, ".L2::cache_hint", ", %4", (unsigned short)0, hint, , unsigned long long hint)            \
@@ -93,9 +99,9 @@ GART_BOXES(5)
 #undef GART_BOXES
 #undef GART_COPY
 
-/// Copies pixels by a map of images (channels, columns, rows, images): as many as a box has, from `at` on, one line
-/// each. They come in the order in which a convolution's window visits them within the map's corners. Each is moved by
-/// the offsets, which are not negative.
+/// Copies as many pixels as a box has, one line each, from a map of images (channels, columns, rows, images). `at` is
+/// the first pixel. Pixels come in the order in which a convolution's window visits them within the map's corners. The
+/// offsets move each of them, and are not negative.
 #define GART_COPY_IM2COL(kind, tail, hint, ...)                                                                            \
   inline void gart_copy_im2col(void* shared, const GartTensorMap& map, const int(&at)[4], int column_offset,               \
                                int row_offset, unsigned long long* barrier __VA_ARGS__) {                                  \
@@ -109,21 +115,21 @@ GART_COPY_IM2COL("", "", 0ull, )
 GART_COPY_IM2COL(".L2::cache_hint", ", %4", hint, , unsigned long long hint)
 #undef GART_COPY_IM2COL
 
-// Commit: this thread's stores since the last commit become a group. Wait: waits until at most `Left` groups have not
-// yet read shared memory.
+// Commit: makes a group of this thread's stores since the last commit. Wait: until at most `Left` groups have not yet
+// read shared memory.
 inline void gart_store_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 template <int Left>
 void gart_store_wait() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Left) : "memory");
 }
 
-/// All threads of a warpgroup must call it. From here on, each has at most `Count` registers, a multiple of 8, and
-/// others may take the rest.
+/// All threads of a warpgroup must call it. From here on, each thread has at most `Count` registers, a multiple of 8.
+/// Other warpgroups may take the freed registers.
 template <int Count>
 void gart_give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Count));
 }
-/// From here on each thread may have `Count` registers, as soon as others have released them.
+/// From here on, each thread may have `Count` registers. Waits until other warpgroups have freed enough.
 template <int Count>
 void gart_take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Count));

@@ -1,11 +1,12 @@
-// Products of up to 16 lines (the "few" operand) with a matrix whose lines run along the depth (the "many"), both of 16
-// bits, on tensor cores straight from memory. Each element of the many operand is read once, 16 bytes at a time, and
-// does not pass through shared memory.
+// Products of up to 16 lines (the "few" operand) with a matrix whose lines run along the depth (the "many" operand).
+// Both have 16-bit elements. Tensor cores multiply them directly from registers: each element of the many operand is
+// read once, 16 bytes at a time, and does not pass through shared memory.
 //
-// A warp takes 16 lines of the many operand and every Warps-th 64 depths of them. Lane (g, t) reads 8 depths from 8t
-// on, and from 32 + 8t on, of lines g and g + 8: 128 neighbouring bytes of 16 lines. Depths may be combined in any
-// order as long as both factors agree, so the few operand is read in the same order. A block goes from one tile of 16
-// lines to the next. The first elements of the next tile are loaded while the sums of the current one are added.
+// A warp takes 16 lines of the many operand, and every Warps-th piece of 64 depths. Lane (g, t) reads 8 depths from 8t
+// on, and 8 depths from 32 + 8t on, of lines g and g + 8. So a warp reads 128 neighbouring bytes of 16 lines. Depths
+// may be multiplied in any order if both factors agree, so the few operand is read in the same order. A block processes
+// one tile of 16 lines after the other. It loads the first elements of the next tile while it adds the sums of the
+// current one.
 #pragma once
 
 #include "gart_dot.cuh"
@@ -15,7 +16,7 @@
 #if __CUDA_ARCH__ >= 800
 typedef gart_vector<unsigned int, 4> gart_words;
 
-/// Loads eight depths of a line, from `from` on, Vector per access.
+/// Loads eight depths of a line, from `from` on, Vector elements per access.
 template <class Kind, class Lines, int Vector>
 gart_words gart_read_factors(const Lines& lines, const typename Lines::Source* from) {
   typedef typename Lines::Source Source;
@@ -35,10 +36,10 @@ gart_words gart_read_factors(const Lines& lines, const typename Lines::Source* f
   return v;
 }
 
-/// Calls finish(line of few, line of many, sum) once for each sum of Few lines with those of tiles first_tile,
-/// first_tile + stride, ... of 16 lines. All threads of the block's Warps warps must call it. Whole: the depth is a
-/// multiple of 64, otherwise of 8. Ahead: no launch writes the many operand. FewVector: depths of the few operand per
-/// access. `shared`: 2 * Warps * 16 * Few floats.
+/// Calls finish(line of few, line of many, sum) once for each sum of the Few lines with the 16 lines of each of the
+/// tiles first_tile, first_tile + stride, ... All threads of the block's Warps warps must call it. Whole: the depth is
+/// a multiple of 64; otherwise it is a multiple of 8. Ahead: no launch writes the many operand. FewVector: depths of
+/// the few operand per access. `shared`: 2 * Warps * 16 * Few floats.
 template <class Kind, int Few, int Warps, int Unroll, int FewVector, bool Whole, bool Ahead, class FewLines, class ManyLines, class Finish>
 void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth, int first_tile, int stride, float* shared,
                            const Finish& finish) {
@@ -46,8 +47,8 @@ void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth
   constexpr int kHalves = (Few + 7) / 8, kPiece = 64, kNext = Warps * kPiece;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
   const int pieces = (depth + kPiece - 1) / kPiece, tiles = (many.lines + 15) / 16;
-  const int rounds = (pieces + Warps * Unroll - 1) / (Warps * Unroll);  // for rounds of Unroll pieces of each warp
-  // The first of this lane's depths in its first piece.
+  const int rounds = (pieces + Warps * Unroll - 1) / (Warps * Unroll);  // in a round, each warp multiplies Unroll pieces
+  // This lane's first depth in its first piece.
   const int first = warp * kPiece + t * 8;
 
   gart_words weights[Unroll][2][2], factors[Unroll][kHalves][2];
@@ -59,9 +60,9 @@ void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth
       for (int e = 0; e < 4; ++e) {
         weights[i][0][b].at[e] = weights[i][1][b].at[e] = 0;
 #pragma unroll
-        for (int h = 0; h < kHalves; ++h) factors[i][h][b].at[e] = 0;  // stays zero if the line does not exist
+        for (int h = 0; h < kHalves; ++h) factors[i][h][b].at[e] = 0;  // stays zero for lines that do not exist
       }
-  // The round that is read next: its tile, its number in the tile, and its first depth.
+  // The round that is read next: its tile, its number within the tile, and its first depth.
   int tile_ahead = first_tile, round_ahead = 0, depth_ahead = first;
   const unsigned short* lines[2];
   const auto seek = [&] {
@@ -77,8 +78,8 @@ void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth
     tile_ahead += stride;
     if (tile_ahead < tiles) seek();
   };
-  // True if the piece that starts at depth `k` has depths. If the depth is Whole, either all depths of a lane exist or
-  // none.
+  // True if this lane's depth `k` exists. If Whole, the piece exists for all lanes or for none, so all lanes get the
+  // same answer.
   const auto exists = [&](int k) { return (Whole ? k - t * 8 : k) < depth; };
   const auto read_weights = [&](int i) {
     const int k = depth_ahead + i * kNext;
@@ -112,7 +113,7 @@ void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth
   for (int i = 0; i < Unroll; ++i) read_factors(i);
   advance();
 
-  int part = 0;  // which half of `shared` is used; other threads may still read the half of the previous tile
+  int part = 0;  // the half of `shared` in use; other threads may still read the half of the previous tile
 #pragma unroll 1
   for (int tile = first_tile; tile < tiles; tile += stride) {
     float sums[kHalves][4] = {};
@@ -124,8 +125,7 @@ void gart_multiply_vectors(const FewLines& few, const ManyLines& many, int depth
         if (k - t * 8 + i * kNext < depth) {
 #pragma unroll
           for (int b = 0; b < 2; ++b) {
-            const bool kept = Whole || exists(k + i * kNext + b * 32);  // otherwise the values are those of an earlier
-                                                                        // piece
+            const bool kept = Whole || exists(k + i * kNext + b * 32);  // if not, the values are from an earlier piece
             gart_words upper = weights[i][0][b], lower = weights[i][1][b];
 #pragma unroll
             for (int e = 0; e < 4; ++e) {

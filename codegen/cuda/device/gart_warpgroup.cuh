@@ -5,15 +5,15 @@
 #include "gart_operand.cuh"
 #include "gart_wgmma.cuh"
 
-/// A tile in the layout that wgmma reads: lines of 64 elements, 16-byte chunk c of line l at position c ^ l % 8. Across
-/// the depth: blocks of 64 rows one after the other, with a line per depth.
+/// A tile in the layout that wgmma reads. Along the depth: lines of 64 elements, where the 16-byte chunk c of line l is
+/// at position c ^ l % 8. Across the depth: blocks of 64 rows one after the other, where each depth is a line.
 template <int Rows, bool AlongDepth>
 struct gart_swizzled_tile {
   typedef unsigned short Element;
   static constexpr int kRows = Rows, kDepth = 64;
   static constexpr bool kAlongDepth = AlongDepth;
   static constexpr int kBytes = Rows * 128;
-  static constexpr int kNextDepths = AlongDepth ? 2 : 128;  // advance of a descriptor from 16 depths to the next 16
+  static constexpr int kNextDepths = AlongDepth ? 2 : 128;  // advance of a descriptor by 16 depths
 
   static constexpr int at(int row, int depth) {
     return AlongDepth ? in_line(row, depth) : in_line(row / 64 * 64 + depth, row % 64);
@@ -48,9 +48,9 @@ struct gart_warpgroup_sums {
   static int column(int j) { return j / 2 * 8 + threadIdx.x % 4 * 2 + j % 2; }
   float& sum(int i, int j) { return sums[j / 2 * 4 + i * 2 + j % 2]; }
 
-  /// Starts adding the products of two tiles.
+  /// Starts the products of two tiles, which are added to the sums.
   void begin(const unsigned short* a_tile, const unsigned short* b_tile) {
-    // The value is uniform across the warp; the compiler cannot derive that from threadIdx.
+    // All lanes of a warp have the same value. The compiler cannot derive that from threadIdx.
     const int group = __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0);
     const unsigned long long a = Left::descriptor(a_tile, group * 64), b = Right::descriptor(b_tile, 0);
     gart_wgmma_fence();
@@ -61,8 +61,8 @@ struct gart_warpgroup_sums {
   }
 };
 
-/// As gart_add_products. While a tile is multiplied, the one Stages - 2 steps later is copied. It overwrites a tile
-/// whose products every thread has awaited before the barrier.
+/// As gart_add_products. While a tile is multiplied, the tile Stages - 2 steps later is copied. Every thread has
+/// already waited for the products of the tile that the copy overwrites.
 template <int Stages, int Ahead, class A, class B, class Sums>
 void gart_add_wide_products(A& a, B& b, Sums& sums, unsigned char* shared, int first, int steps) {
   constexpr int kStage = A::Tile::kBytes + B::Tile::kBytes, kDepth = A::Tile::kDepth, kAhead = Stages - 2;

@@ -1,5 +1,5 @@
-// sm_90a: macros for each number of columns of a wgmma: the names of its registers in the instruction's text, and its
-// sums as operands. gart_wgmma.cuh and its neighbours build their instructions from them.
+// sm_90a: macros for each number of columns of a wgmma: the names of its registers in the text of the instruction, and
+// its sums as operands. gart_wgmma.cuh and gart_wgmma_whole.cuh build their instructions from them.
 #pragma once
 
 #define GART_NAMES_4 "%0,%1,%2,%3"
@@ -35,7 +35,7 @@
 #define GART_NAMES_124 GART_NAMES_120 ",%120,%121,%122,%123"
 #define GART_NAMES_128 GART_NAMES_124 ",%124,%125,%126,%127"
 
-/// `as`: "+f" or "+r".
+/// `as`: the constraint, "+f" or "+r".
 #define GART_SUMS_OF_4(as, i) as(d[i]), as(d[i + 1]), as(d[i + 2]), as(d[i + 3])
 #define GART_SUMS_4(as) GART_SUMS_OF_4(as, 0)
 #define GART_SUMS_8(as) GART_SUMS_4(as), GART_SUMS_OF_4(as, 4)
@@ -70,8 +70,8 @@
 #define GART_SUMS_124(as) GART_SUMS_120(as), GART_SUMS_OF_4(as, 120)
 #define GART_SUMS_128(as) GART_SUMS_124(as), GART_SUMS_OF_4(as, 124)
 
-/// Calls make(columns, seven numbers). The numbers are those of the operands after the sums; the first one is also the
-/// number of sums of a thread.
+/// Calls make(columns, seven numbers) for each shape. The numbers are those of the operands after the sums. The first
+/// one is also the number of sums of a thread.
 #define GART_WGMMA_SHAPES_OF_S8(make) \
   make(8, 4, 5, 6, 7, 8, 9, 10) \
   make(16, 8, 9, 10, 11, 12, 13, 14) \

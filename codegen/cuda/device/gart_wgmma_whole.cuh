@@ -1,17 +1,18 @@
-// sm_90a: gart_wgmma for two more element types: f32, of which 19 bits are read (tf32), and signed bytes. Both operands
-// lie along the depth. Otherwise as gart_wgmma.cuh.
+// sm_90a: gart_wgmma for two more element types: f32, of which tensor cores read 19 bits (tf32), and signed bytes.
+// Lines of both operands run along the depth. All else is as in gart_wgmma.cuh.
 #pragma once
 
 #include "gart_wgmma.cuh"
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/// 8 depths per product. Bits below the 10th of the fraction are ignored. A left operand in registers: as A of m16n8k8.
+/// 8 depths per product. Bits of the fraction after the tenth are ignored. A left operand in registers is as A of
+/// m16n8k8.
 struct gart_wide_tf32 {
   typedef float Sum;
   enum { kDepth = 8 };
 };
-/// 32 depths per product; 8, 16, 24 columns, and from 32 on multiples of 16. A left operand in registers: as A of
+/// 32 depths per product. Columns: 8, 16, 24, and from 32 on multiples of 16. A left operand in registers is as A of
 /// m16n8k32.
 struct gart_wide_s8 {
   typedef int Sum;

@@ -1,5 +1,5 @@
-// The input of a convolution as an operand of a matrix product: line j is an output position, numbered over the images
-// of the batch; depth k is a tap and a channel.
+// The input of a convolution as an operand of a matrix product. Line j is an output position, numbered over all images
+// of the batch. Depth k is a tap and a channel.
 #pragma once
 
 #include "gart_operand.cuh"
@@ -21,19 +21,19 @@ struct gart_extents {
   long long volume() const { return (long long)d * h * w; }
 };
 
-/// The meaning of a depth: an offset within the window, and a channel of the group.
+/// A depth: an offset within the window, and a channel of the group.
 struct gart_tap {
   int d, h, w, channel;
 };
 
-/// The taps of the next tile, with `Depth` depths per tile.
+/// The position among taps and channels of the tile that is copied next. A tile has `Depth` depths.
 template <class Window, int Depth>
 struct gart_taps {
-  // True if a tile lies within one tap.
+  // True if each tile lies within one tap.
   static constexpr bool kWhole = Window::kTaps == 1 || Window::kChannels % Depth == 0;
   int channel = 0, d = 0, h = 0, w = 0;
 
-  /// Makes `k`, a multiple of Depth, the start of the next tile.
+  /// Goes to the tile that begins at `k`, a multiple of Depth.
   void seek(int k) {
     channel = k % Window::kChannels;
     const int tap = k / Window::kChannels;
@@ -51,7 +51,7 @@ struct gart_taps {
     h = 0;
     ++d;
   }
-  /// The tap of depth `within` of the next tile, which begins at `k`.
+  /// The tap of depth `within` of the tile that is copied next, which begins at `k`.
   gart_tap at(int k, int within) const {
     if (Window::kTaps == 1) return {0, 0, 0, k + within};
     if (kWhole) return {d * Window::kDilationD, h * Window::kDilationH, w * Window::kDilationW, channel + within};
@@ -62,7 +62,7 @@ struct gart_taps {
   }
 };
 
-/// The corner of an output position's window in the input.
+/// Where the window of an output position starts in the input.
 struct gart_window_start {
   int image, d, h, w;
 
@@ -79,7 +79,7 @@ struct gart_window_start {
     start.w = (int)ow * Window::kStrideW - pad.w;
     return start;
   }
-  /// Its position in the image; it may lie outside.
+  /// Offset of the start in the image, in elements; it may be outside.
   long long offset(const gart_extents& input) const { return ((long long)d * input.h + h) * input.w + w; }
   bool is_inside(const gart_tap& tap, const gart_extents& input) const {
     return (unsigned int)(d + tap.d) < (unsigned int)input.d && (unsigned int)(h + tap.h) < (unsigned int)input.h &&
@@ -87,16 +87,16 @@ struct gart_window_start {
   }
 };
 
-/// An input [N, C, spatial...]; lines run along output positions. Vector > 1 requires a pointwise convolution
-/// (`Inside`): taps that are never outside, stride 1 along the whole image, and a multiple of Vector positions.
-/// `Channels`: the number in all groups.
+/// An input [N, C, spatial...], whose lines run along output positions. Vector > 1 requires a pointwise convolution
+/// (`Inside`): no tap is outside, the stride is 1 along the whole image, and the number of positions is a multiple of
+/// Vector. `Channels`: of all groups.
 template <class Conversion, class Window, class Tile, int Threads, int Vector, bool Inside, int Channels>
 struct gart_patches : gart_chunks<Conversion, Tile, Threads, Vector> {
   typedef gart_chunks<Conversion, Tile, Threads, Vector> Chunks;
   typedef typename Conversion::Source Source;
   static_assert(!Tile::kAlongDepth, "lines run along positions");
 
-  const Source* from;  // the window's first element in this thread's image and group
+  const Source* from;  // the first element of the window, in this thread's image and group
   gart_extents input;
   gart_window_start start;
   bool position_exists;
@@ -124,7 +124,7 @@ struct gart_patches : gart_chunks<Conversion, Tile, Threads, Vector> {
   }
 };
 
-/// An input [N, spatial..., C]; lines run along channels. Vector divides the channels of a group.
+/// An input [N, spatial..., C], whose lines run along channels. Vector divides the channels of a group.
 template <class Conversion, class Window, class Tile, int Threads, int Vector, bool Inside, int Channels>
 struct gart_channels_last_patches : gart_chunks<Conversion, Tile, Threads, Vector> {
   typedef gart_chunks<Conversion, Tile, Threads, Vector> Chunks;
@@ -133,10 +133,10 @@ struct gart_channels_last_patches : gart_chunks<Conversion, Tile, Threads, Vecto
   static_assert(Window::kChannels % Vector == 0, "a chunk lies within one tap");
 
   const Source* x;
-  int first[Chunks::kCount];  // for each line of this thread: the window's first position, numbered over all images
+  int first[Chunks::kCount];  // for each line of this thread: where its window starts, numbered over all images
   gart_window_start start[Chunks::kCount];
   gart_extents input;
-  int positions;  // number of positions from this tile's first position on
+  int positions;  // positions from this tile's first one on
   gart_taps<Window, Tile::kDepth> taps;
 
   gart_channels_last_patches(const Source* x_, const gart_extents& input_, const gart_extents& output, const gart_extents& pad,

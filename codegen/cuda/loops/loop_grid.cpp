@@ -40,8 +40,9 @@ std::vector<StageRange> launches_of(const std::vector<StagePlan>& stages) {
   std::set<int> reduced;  // reductions made by the last range
   bool reduces = false;
   for (size_t s = 0; s < stages.size(); ++s) {
-    const std::set<int> wanted = locals_of(stages[s].stage);
-    const bool waits = std::any_of(wanted.begin(), wanted.end(), [&](int l) { return reduced.count(l) > 0; });
+    const std::set<int> needed_locals = locals_of(stages[s].stage);
+    const bool waits =
+        std::any_of(needed_locals.begin(), needed_locals.end(), [&](int l) { return reduced.count(l) > 0; });
     if (ranges.empty() || !reduces || !is_reduce(stages[s]) || waits) {
       ranges.push_back({s, s});
       reduced.clear();
@@ -61,7 +62,7 @@ class GridText : public LoopText {
 
  private:
   void emit_place();
-  std::set<int> wanted() const;
+  std::set<int> needed_locals() const;
   void emit_combination(const StagePlan& s);
   void emit_partial(const StagePlan& s);
   void emit_row_store(const StagePlan& s);
@@ -78,7 +79,7 @@ class GridText : public LoopText {
 
 KernelText GridText::emit() {
   emit_place();
-  const std::set<int> needed = wanted();
+  const std::set<int> needed = needed_locals();
   for (size_t s = 0; s < range_.begin; ++s)
     if (is_reduce(plan_.stages[s]) && needed.count(plan_.stages[s].stage.local) > 0) emit_combination(plan_.stages[s]);
   for (size_t s = range_.begin; s < range_.end; ++s)
@@ -125,7 +126,7 @@ void GridText::emit_place() {
 }
 
 /// The results of earlier reductions that this launch needs.
-std::set<int> GridText::wanted() const {
+std::set<int> GridText::needed_locals() const {
   std::set<int> needed;
   for (size_t s = range_.end; s-- > 0;) {
     const StagePlan& stage = plan_.stages[s];

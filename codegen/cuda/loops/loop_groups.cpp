@@ -37,7 +37,7 @@ KernelText GroupsText::emit() {
   const Dim points = extent_of(plan_.outer);
   const int per_block = plan_.threads / plan_.group;
   emit_point(points, per_block);
-  for (size_t k = 0; k < plan_.kept.size(); ++k) emit_kept_array(k);
+  for (size_t k = 0; k < plan_.kept_rows.size(); ++k) emit_kept_array(k);
   for (size_t s = 0; s < plan_.stages.size(); ++s) {
     const StagePlan& stage = plan_.stages[s];
     if (stage.stage.kind == Stage::Kind::reduce)
@@ -51,7 +51,7 @@ KernelText GroupsText::emit() {
   for (const StagePlan& s : plan_.stages)
     text.note += concat(s.stage.kind == Stage::Kind::store ? ", store " : ", reduce ",
                         s.lane.id < 0 ? "1" : s.lane.extent.str(), s.vector > 1 ? concat(" by ", s.vector) : "");
-  if (!plan_.kept.empty()) text.note += concat(", ", plan_.kept.size(), " rows in registers");
+  if (!plan_.kept_rows.empty()) text.note += concat(", ", plan_.kept_rows.size(), " rows in registers");
   return text;
 }
 
@@ -85,7 +85,7 @@ void GroupsText::emit_point(const Dim& points, int per_block) {
 void GroupsText::emit_kept_array(size_t k) {
   const StagePlan& s =
       *std::find_if(plan_.stages.begin(), plan_.stages.end(), [](const StagePlan& p) { return p.lane.id >= 0; });
-  f_.line(type_of(plan_.kept[k].dtype), " k", k, "[", rounds(s) * s.vector, "];");
+  f_.line(type_of(plan_.kept_rows[k].dtype), " k", k, "[", rounds(s) * s.vector, "];");
 }
 
 void GroupsText::emit_reduce(size_t number) {
@@ -135,7 +135,7 @@ void GroupsText::emit_row(size_t number, const Body& body) {
     return f_.close();
   }
   if (plan_.group == 1) return emit_serial(s, body);
-  if (!plan_.kept.empty()) return emit_rounds(number, body);
+  if (!plan_.kept_rows.empty()) return emit_rounds(number, body);
   if (is_short(s)) return emit_linear(s, body);
   EvaluationPoint place = place_;
   open_outer_loops(s.loops, place);
@@ -199,9 +199,9 @@ void GroupsText::emit_rounds(size_t number, const Body& body) {
   const bool partial = !is_multiple(s.lane.extent, int64_t{plan_.group} * s.vector);
   if (partial) f_.open("if (", i, " < ", f_.dim(s.lane.extent).text, ")");
   EvaluationPoint place = place_;
-  for (size_t k = 0; k < plan_.kept.size(); ++k)
-    for (const KeptRow::Use& use : plan_.kept[k].uses)
-      if (use.stage == number) (use.computes ? place.kept : place.known)[use.node.get()] = concat("k", k);
+  for (size_t k = 0; k < plan_.kept_rows.size(); ++k)
+    for (const KeptRow::Use& use : plan_.kept_rows[k].uses)
+      if (use.stage == number) (use.computes ? place.assigned : place.known)[use.node.get()] = concat("k", k);
   emit_lanes(s, place, i, s.vector > 1 ? concat(j, " * ", s.vector) : j, body);
   if (partial) f_.close();
   f_.close();

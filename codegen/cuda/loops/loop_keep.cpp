@@ -62,10 +62,10 @@ std::vector<KeptRow> plan_kept(const std::vector<StagePlan>& stages) {
     });
   }
   if (rows.size() > kMostRows) return {};
-  std::vector<KeptRow> kept;
+  std::vector<KeptRow> kept_rows;
   for (auto& [k, row] : rows)
-    if (row.dtype != DType::i64) kept.push_back(std::move(row));
-  return kept;
+    if (row.dtype != DType::i64) kept_rows.push_back(std::move(row));
+  return kept_rows;
 }
 
 }  // namespace gcg::cuda

@@ -151,7 +151,7 @@ void plan_groups(const Kernel& kernel, const LoopKernel& loop, LoopPlan& plan) {
   const bool shared = share_lane(plan);
   for (const StagePlan& s : plan.stages)
     if (s.lane.id >= 0 && !is_below(s.lane.extent, kElementsPerThread * plan.group + 1)) return;
-  if (shared) plan.kept = plan_kept(plan.stages);
+  if (shared) plan.kept_rows = plan_kept(plan.stages);
 }
 
 }  // namespace

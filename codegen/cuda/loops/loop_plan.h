@@ -37,12 +37,12 @@ struct LoopPlan {
   ThreadMapping mapping = ThreadMapping::elements;
   std::vector<Axis> outer;  // elements: all axes except the lane; tiles: all except the two of the tile
   std::vector<StagePlan> stages;
-  int threads = 256;          // threads per block
-  int group = 1;              // number of threads per outer point: 1, 2, ..., 32 or the whole block
-  bool across = false;        // groups of more than one thread: neighbouring threads have neighbouring points
-  int chunks = 1;             // grid: number of blocks that share a row
-  std::vector<KeptRow> kept;  // for groups whose stages all run over one axis of the same constant extent
-  Axis tile_row;              // tiles: the axis along which the transposed loads are contiguous
+  int threads = 256;               // threads per block
+  int group = 1;                   // number of threads per outer point: 1, 2, ..., 32 or the whole block
+  bool across = false;             // groups of more than one thread: neighbouring threads have neighbouring points
+  int chunks = 1;                  // grid: number of blocks that share a row
+  std::vector<KeptRow> kept_rows;  // for groups whose stages all run over one axis of the same constant extent
+  Axis tile_row;                   // tiles: the axis along which the transposed loads are contiguous
   std::vector<Expr> transposed;
 };
 

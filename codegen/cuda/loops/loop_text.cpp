@@ -8,7 +8,7 @@ namespace gcg::cuda {
 namespace {
 
 void index_kept(EvaluationPoint& place, const std::string& slot) {
-  for (auto* names : {&place.known, &place.kept})
+  for (auto* names : {&place.known, &place.assigned})
     for (auto& [node, name] : *names) name = concat(name, "[", slot, "]");
 }
 
@@ -34,7 +34,7 @@ std::vector<LoopText::Vector> LoopText::emit_vector_reads(const StagePlan& s, co
   for (const auto& [node, name] : place.known) known.insert(node);
   EvaluationPoint bare = place;  // without the names that are indexed per element
   bare.known.clear();
-  bare.kept.clear();
+  bare.assigned.clear();
   return emit_reads(vector_reads(s.stage.value, f_.kernel().operands, s.lane.id, s.vector, known), bare, s.vector);
 }
 
@@ -133,7 +133,7 @@ void LoopText::emit_lanes(const StagePlan& s, EvaluationPoint place, const std::
   for (const Vector& vector : vectors) {
     std::string& name = inside.known[vector.value.get()];
     name = element_of(vector, v);
-    if (const auto it = inside.kept.find(vector.value.get()); it != inside.kept.end())
+    if (const auto it = inside.assigned.find(vector.value.get()); it != inside.assigned.end())
       f_.line(it->second, " = ", name, ";");
   }
   for (const Vector& window : windows) inside.known[window.value.get()] = concat(window.name, "[", v, "]");

@@ -1,6 +1,6 @@
-// Programs whose tasks are shared by the threads of a block. All threads execute statements of single values alike, one
-// thread stores single elements, and all divide the points of ranges. A barrier is emitted wherever one thread may read
-// memory that another writes.
+// Programs in which the threads of a block share each task. Every thread computes single values. One thread stores
+// single elements. The points of a range are divided among the threads. A barrier is emitted wherever one thread may
+// read memory that another writes.
 #include <algorithm>
 
 #include "codegen/cuda/loops/program_text.h"

@@ -72,7 +72,7 @@ std::string ExprText::value(const Expr& e) {
     if (auto it = s->values.find(e.get()); it != s->values.end()) return it->second;
   const std::string name = compute(e);
   scope_->values[e.get()] = name;
-  if (const auto it = place_.kept.find(e.get()); it != place_.kept.end()) f_.line(it->second, " = ", name, ";");
+  if (const auto it = place_.assigned.find(e.get()); it != place_.assigned.end()) f_.line(it->second, " = ", name, ";");
   return name;
 }
 
@@ -171,7 +171,7 @@ std::string ExprText::branch(const Expr& e, const std::string& condition) {
 
 void ExprText::accumulate(ReduceOp op, const Expr& e, const std::string& sum) {
   const bool product = e->kind == ExprKind::binary && e->binary == BinaryOp::mul && e->dtype == DType::f32;
-  if (op == ReduceOp::sum && product && !place_.known.contains(e.get()) && !place_.kept.contains(e.get())) {
+  if (op == ReduceOp::sum && product && !place_.known.contains(e.get()) && !place_.assigned.contains(e.get())) {
     const std::string a = value(e->args[0]), b = value(e->args[1]);
     f_.line(sum, " = fmaf(", a, ", ", b, ", ", sum, ");");
     return;

@@ -17,8 +17,8 @@ struct EvaluationPoint {
   std::map<int, std::string> locals;
   std::string accumulator;
   bool approximates = false;  // f32 functions use gart_fast_math.cuh, because the results are rounded to 16 bits
-  std::unordered_map<const ExprNode*, std::string> known;  // nodes whose value already has a name
-  std::unordered_map<const ExprNode*, std::string> kept;   // nodes whose value is also assigned to this name
+  std::unordered_map<const ExprNode*, std::string> known;     // nodes whose value already has a name
+  std::unordered_map<const ExprNode*, std::string> assigned;  // nodes whose value is also assigned to this name
 };
 
 /// The target of an access. `condition` is empty if the element certainly exists.

@@ -62,12 +62,12 @@ Formula or_zeros(FormulaWriter& w, ValueId gradient, Formula like) {
   return gradient.valid() ? fit(w.of(gradient), like) : zeros_like(like);
 }
 
-/// The operands from `first` on whose gradients are wanted.
+/// The operands from `first` on whose gradients are required.
 std::vector<size_t> wanted_from(C& c, size_t first) {
-  std::vector<size_t> wanted;
+  std::vector<size_t> required;
   for (size_t i = first; i < c.operands(); ++i)
-    if (c.wants(i)) wanted.push_back(i);
-  return wanted;
+    if (c.wants(i)) required.push_back(i);
+  return required;
 }
 
 void infer_all(Graph& body, Graph& outermost) {
@@ -78,7 +78,7 @@ void infer_all(Graph& body, Graph& outermost) {
 // read
 
 void if_rule(C& c) {
-  const std::vector<size_t> wanted = wanted_from(c, 1);
+  const std::vector<size_t> required = wanted_from(c, 1);
   Node node;
   node.op = &op("If");
   node.name = c.name();
@@ -95,7 +95,7 @@ void if_rule(C& c) {
     infer_body(*body, types, c.outermost());
     BodyWriter writer(c, *body);
     std::vector<ValueId> outputs, gradients, wrt;
-    for (size_t i : wanted) wrt.push_back(body->inputs[i - 1]);
+    for (size_t i : required) wrt.push_back(body->inputs[i - 1]);
     for (size_t i : results) {
       outputs.push_back(body->outputs[i]);
       gradients.push_back(writer.input(writer.writer().of(outputs.back())).id);
@@ -106,8 +106,8 @@ void if_rule(C& c) {
       writer.output(or_zeros(writer.writer(), found[k], writer.writer().of(wrt[k])));
     node.bodies.push_back(std::move(body));
   }
-  const std::vector<Formula> gradients = add(c, std::move(node), wanted.size());
-  for (size_t k = 0; k < wanted.size(); ++k) c.set(wanted[k], gradients[k]);
+  const std::vector<Formula> gradients = add(c, std::move(node), required.size());
+  for (size_t k = 0; k < required.size(); ++k) c.set(required[k], gradients[k]);
 }
 
 // ---- Loop
@@ -147,18 +147,18 @@ class LoopGradient {
     // captured floats.
     std::vector<Formula> by_carried, sums;
     const std::vector<size_t> floats = float_carried();
-    std::vector<size_t> wanted;
+    std::vector<size_t> required;
     std::vector<ReadRow> rows;
     for (size_t i : wanted_from(c_, 2 + carried_))
       if (const std::optional<NodeId> gather = only_gather(i))
         rows.push_back({i, *gather});
       else
-        wanted.push_back(i);
+        required.push_back(i);
     for (size_t k : floats) {
       node.inputs.push_back(c_.g(k).id);
       by_carried.push_back(writer.input(c_.x(2 + k)));
     }
-    for (size_t i : wanted) {
+    for (size_t i : required) {
       node.inputs.push_back(zeros_like(c_.x(i)).id);
       sums.push_back(writer.input(c_.x(i)));
     }
@@ -174,10 +174,10 @@ class LoopGradient {
     for (size_t k = 0; k < scans_; ++k)
       it.by_scans.push_back(c_.has_g(carried_ + k) ? it.row_of(capture(c_.g(carried_ + k))) : Formula());
     node.captures = static_cast<int>(node.inputs.size() - own);
-    write_iteration(writer, it, floats, by_carried, wanted, sums, rows);
+    write_iteration(writer, it, floats, by_carried, required, sums, rows);
     node.bodies.push_back(std::move(body));
-    const size_t results = floats.size() + wanted.size() + 2 * rows.size();
-    set_gradients(add(c_, std::move(node), results), floats, wanted, rows);
+    const size_t results = floats.size() + required.size() + 2 * rows.size();
+    set_gradients(add(c_, std::move(node), results), floats, required, rows);
   }
 
  private:
@@ -190,7 +190,7 @@ class LoopGradient {
     Formula row_of(Formula stacked) { return w.make("Gather", {stacked, number}, {{"axis", int64_t{0}}}); }
   };
 
-  /// A captured value of which an iteration only reads one row.
+  /// A captured value. Each iteration reads only one of its rows.
   struct ReadRow {
     size_t operand;
     NodeId gather;  // the node in the forward loop's subgraph
@@ -199,11 +199,11 @@ class LoopGradient {
   /// Takes the results of the gradient's loop: gradients with respect to carried floats, then to other captured floats,
   /// then rows and their positions.
   void set_gradients(const std::vector<Formula>& gradients, const std::vector<size_t>& floats,
-                     const std::vector<size_t>& wanted, const std::vector<ReadRow>& rows) {
+                     const std::vector<size_t>& required, const std::vector<ReadRow>& rows) {
     for (size_t k = 0; k < floats.size(); ++k) c_.set(2 + floats[k], gradients[k]);
-    for (size_t k = 0; k < wanted.size(); ++k) c_.set(wanted[k], gradients[floats.size() + k]);
+    for (size_t k = 0; k < required.size(); ++k) c_.set(required[k], gradients[floats.size() + k]);
     for (size_t k = 0; k < rows.size(); ++k) {
-      const size_t at = floats.size() + wanted.size() + 2 * k;
+      const size_t at = floats.size() + required.size() + 2 * k;
       const Formula x = c_.x(rows[k].operand);
       c_.set(rows[k].operand, c_.make("ScatterND", {zeros_like(x), gradients[at + 1], gradients[at]},
                                       {{"reduction", std::string("add")}}));
@@ -235,12 +235,13 @@ class LoopGradient {
   Tape record() {
     Graph& body = *c_.node().bodies[0];
     FormulaWriter w(body, c_.outermost(), c_.name());
-    std::vector<ValueId> kept = {body.inputs[0]};
-    kept.insert(kept.end(), body.inputs.begin() + 2, body.inputs.begin() + 2 + static_cast<std::ptrdiff_t>(carried_));
+    std::vector<ValueId> stored = {body.inputs[0]};
+    stored.insert(stored.end(), body.inputs.begin() + 2,
+                  body.inputs.begin() + 2 + static_cast<std::ptrdiff_t>(carried_));
     const size_t first = body.outputs.size() - 1;
-    for (ValueId v : kept) body.outputs.push_back(w.make("Identity", {w.of(v)}).id);
+    for (ValueId v : stored) body.outputs.push_back(w.make("Identity", {w.of(v)}).id);
     Tape tape;
-    for (size_t i = 0; i < kept.size(); ++i) {
+    for (size_t i = 0; i < stored.size(); ++i) {
       const Formula stacked = c_.y(first + i);
       if (i == 0)
         tape.numbers = stacked;
@@ -252,7 +253,7 @@ class LoopGradient {
 
   /// Computes the iteration again, and then its gradients.
   void write_iteration(BodyWriter& writer, Iteration& it, const std::vector<size_t>& floats,
-                       const std::vector<Formula>& by_carried, const std::vector<size_t>& wanted,
+                       const std::vector<Formula>& by_carried, const std::vector<size_t>& required,
                        const std::vector<Formula>& sums, const std::vector<ReadRow>& rows) {
     const Graph& forward = *c_.node().bodies[0];
     Graph& body = writer.writer().graph();
@@ -274,17 +275,17 @@ class LoopGradient {
     for (size_t k = 0; k < scans_; ++k)
       if (it.by_scans[k].valid()) add_output(1 + carried_ + k, it.by_scans[k]);
     for (size_t k : floats) wrt.push_back(it.carried[k].id);
-    for (size_t i : wanted) wrt.push_back(it.captured[i - 2 - carried_].id);
+    for (size_t i : required) wrt.push_back(it.captured[i - 2 - carried_].id);
     for (const ReadRow& row : rows) wrt.push_back(values.at(forward.node(row.gather).outputs[0]));
     const std::vector<ValueId> found = differentiate(body, c_.outermost(), outputs, gradients, wrt);
     writer.output(it.w.constant(yes));
     for (size_t k = 0; k < floats.size(); ++k) writer.output(or_zeros(it.w, found[k], it.carried[floats[k]]));
-    for (size_t k = 0; k < wanted.size(); ++k) {
+    for (size_t k = 0; k < required.size(); ++k) {
       const ValueId more = found[floats.size() + k];
       writer.output(more.valid() ? sums[k] + fit(it.w.of(more), sums[k]) : sums[k]);
     }
     for (size_t k = 0; k < rows.size(); ++k) {
-      const size_t at = floats.size() + wanted.size() + k;
+      const size_t at = floats.size() + required.size() + k;
       writer.output(or_zeros(it.w, found[at], it.w.of(wrt[at])));
       const ValueId index = forward.node(rows[k].gather).inputs[1];
       writer.output(reshape(cast(it.w.of(values.at(index)), DType::i64), {1}));

@@ -16,7 +16,7 @@ void bias_rule(C& c) {
 
 void conv_rule(C& c) {
   const Formula x = c.x(0), w = c.x(1), g = c.g();
-  const int64_t groups = c.whole("group", 1);
+  const int64_t groups = c.integer("group", 1);
   const WindowSteps window = WindowSteps::of(c, x.shape(), spatial(w.shape()), false);
   if (c.wants(0)) c.set(0, window.spread(g, w, x, groups));
   if (c.wants(1)) c.set(1, window.weights(x, g, w, groups));
@@ -25,7 +25,7 @@ void conv_rule(C& c) {
 
 void conv_transpose_rule(C& c) {
   const Formula x = c.x(0), w = c.x(1), g = c.g();
-  const int64_t groups = c.whole("group", 1);
+  const int64_t groups = c.integer("group", 1);
   const WindowSteps window = WindowSteps::of_transposed(c, x.shape(), w.shape());
   if (c.wants(0)) c.set(0, window.gather(g, w, x, groups));
   if (c.wants(1)) c.set(1, window.weights(g, x, w, groups));

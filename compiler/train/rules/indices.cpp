@@ -44,7 +44,7 @@ void gather_elements_rule(C& c) {
 }
 
 void gather_nd_rule(C& c) {
-  if (c.whole("batch_dims", 0) == 0) return c.set(0, c.make("ScatterND", {zeros_like(c.x()), c.x(1), c.g()}, kAdds));
+  if (c.integer("batch_dims", 0) == 0) return c.set(0, c.make("ScatterND", {zeros_like(c.x()), c.x(1), c.g()}, kAdds));
   c.set(0, add_at(c.make("GatherND", {positions(c.x()), c.x(1)}, c.node().attributes), c.g(), c.x()));
 }
 

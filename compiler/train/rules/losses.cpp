@@ -27,7 +27,7 @@ void nll_loss_rule(C& c) {
     weight = weight * reshape(c.x(2), along);
   }
   if (c.node().has_attribute("ignore_index")) {
-    const Formula ignored = compare("Equal", labels, static_cast<double>(c.whole("ignore_index", 0)));
+    const Formula ignored = compare("Equal", labels, static_cast<double>(c.integer("ignore_index", 0)));
     weight = choose(unsqueeze(ignored, {1}), 0, weight);
   }
   const Formula g = reduction == "none" ? unsqueeze(c.g(), {1}) : c.g();

@@ -84,10 +84,10 @@ void grouped_rule(C& c, int64_t groups, bool scale_per_group) {
   if (c.wants(2)) c.set(2, to_vector(g));
 }
 
-void group_norm_rule(C& c) { grouped_rule(c, c.whole("num_groups", 1), c.whole("scale_per_group", 0) != 0); }
+void group_norm_rule(C& c) { grouped_rule(c, c.integer("num_groups", 1), c.integer("scale_per_group", 0) != 0); }
 
 void lp_norm_rule(C& c) {
-  const int64_t axis = c.axis(-1), p = c.whole("p", 2);
+  const int64_t axis = c.axis(-1), p = c.integer("p", 2);
   const Formula x = c.x(), g = c.g(), inner = sum(g * c.y(), {axis});
   const Formula norm = p == 1 ? sum(unary("Abs", x), {axis}) : unary("Sqrt", sum(x * x, {axis}));
   const Formula slope = g - (p == 1 ? unary("Sign", x) : c.y()) * inner;
@@ -113,7 +113,7 @@ Formula window_sum(Formula x, int64_t size, int64_t before) {
 }
 
 void lrn_rule(C& c) {
-  const int64_t size = c.whole("size", 1), before = (size - 1) / 2;
+  const int64_t size = c.integer("size", 1), before = (size - 1) / 2;
   const double slope = c.number("alpha", 1e-4) / static_cast<double>(size), beta = c.number("beta", 0.75);
   const Formula x = c.x(), g = c.g();
   const Formula base = window_sum(x * x, size, before) * slope + c.number("bias", 1);

@@ -10,7 +10,7 @@ std::vector<int64_t> spatial_axes(Formula x) { return axes_from(2, x.rank()); }
 
 /// Uses the second result, which holds the positions of the largest elements.
 void max_pool_rule(C& c) {
-  if (c.whole("storage_order", 0) != 0) c.fail("storage_order must be 0");
+  if (c.integer("storage_order", 0) != 0) c.fail("storage_order must be 0");
   c.set(0, add_at(c.y(1), c.g(), c.x()));
 }
 
@@ -48,7 +48,7 @@ void average_pool_rule(C& c) {
 }
 
 void lp_pool_rule(C& c) {
-  const double p = static_cast<double>(c.whole("p", 2));
+  const double p = static_cast<double>(c.integer("p", 2));
   const Formula x = c.x(), y = c.y();
   const Formula share = choose(compare("Equal", y, 0), 0, c.g() * power(y, 1 - p));
   c.set(0, spread_windows(c, share) * power(unary("Abs", x), p - 1) * unary("Sign", x));
@@ -62,7 +62,7 @@ void global_max_rule(C& c) {
 }
 
 void global_lp_rule(C& c) {
-  const double p = static_cast<double>(c.whole("p", 2));
+  const double p = static_cast<double>(c.integer("p", 2));
   const Formula x = c.x(), y = c.y();
   const Formula share = choose(compare("Equal", y, 0), 0, c.g() * power(y, 1 - p));
   c.set(0, share * power(unary("Abs", x), p - 1) * unary("Sign", x));

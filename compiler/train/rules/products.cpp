@@ -51,7 +51,7 @@ Formula product(C& c, Formula a, bool transposes_a, Formula b, bool transposes_b
 
 void gemm_rule(C& c) {
   const Formula a = c.x(0), b = c.x(1), g = c.g();
-  const bool ta = c.whole("transA", 0) != 0, tb = c.whole("transB", 0) != 0;
+  const bool ta = c.integer("transA", 0) != 0, tb = c.integer("transB", 0) != 0;
   if (c.wants(0)) c.set(0, ta ? product(c, b, tb, g, true) : product(c, g, false, b, !tb));
   if (c.wants(1)) c.set(1, tb ? product(c, g, true, a, ta) : product(c, a, !ta, g, false));
   const double beta = c.number("beta", 1);
@@ -81,15 +81,15 @@ class Letters {
 
 bool has(const Labels& term, int label) { return std::find(term.begin(), term.end(), label) != term.end(); }
 
-/// Extends the gradient over the labels `kept` to all labels of the term. A label that only this term has becomes an
-/// axis of extent 1, and a repeated label becomes a diagonal.
-Formula over_term(Formula dx, const Labels& kept, const Labels& term, Formula x) {
+/// Extends the gradient over the labels `remaining` to all labels of the term. A label that only this term has becomes
+/// an axis of extent 1, and a repeated label becomes a diagonal.
+Formula over_term(Formula dx, const Labels& remaining, const Labels& term, Formula x) {
   FormulaWriter& w = *x.writer;
   std::vector<Formula> shape;
   for (size_t i = 0; i < term.size(); ++i) {
     const bool is_first = std::find(term.begin(), term.end(), term[i]) - term.begin() == static_cast<int64_t>(i);
-    const auto at = std::find(kept.begin(), kept.end(), term[i]) - kept.begin();
-    shape.push_back(is_first && has(kept, term[i]) ? extents_of(dx, at, at + 1) : w.ints({1}));
+    const auto at = std::find(remaining.begin(), remaining.end(), term[i]) - remaining.begin();
+    shape.push_back(is_first && has(remaining, term[i]) ? extents_of(dx, at, at + 1) : w.ints({1}));
   }
   if (shape.empty()) return dx;
   dx = reshape(dx, join(shape, 0));
@@ -115,7 +115,7 @@ void einsum_rule(C& c) {
     const Labels& term = equation.operands[k];
     std::vector<Formula> values = {c.g()};
     std::string text = letters.text(equation.output);
-    Labels seen = equation.output, kept;
+    Labels seen = equation.output, remaining;
     for (size_t i = 0; i < c.operands(); ++i) {
       if (i == k) continue;
       const Labels& other = equation.operands[i];
@@ -124,9 +124,9 @@ void einsum_rule(C& c) {
       seen.insert(seen.end(), other.begin(), other.end());
     }
     for (int label : term)
-      if (has(seen, label) && !has(kept, label)) kept.push_back(label);
-    text += "->" + letters.text(kept);
-    c.set(k, over_term(c.make("Einsum", values, {{"equation", text}}), kept, term, c.x(k)));
+      if (has(seen, label) && !has(remaining, label)) remaining.push_back(label);
+    text += "->" + letters.text(remaining);
+    c.set(k, over_term(c.make("Einsum", values, {{"equation", text}}), remaining, term, c.x(k)));
   }
 }
 

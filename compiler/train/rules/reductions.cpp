@@ -14,16 +14,18 @@ std::vector<int64_t> reduced_axes(C& c) {
   if (c.has_x(1)) axes = c.known(1, "the axes");
   for (int64_t& a : axes) a = wrap_axis(a, rank);
   std::sort(axes.begin(), axes.end());
-  if (axes.empty() && c.whole("noop_with_empty_axes", 0) == 0) return axes_from(0, rank);
+  if (axes.empty() && c.integer("noop_with_empty_axes", 0) == 0) return axes_from(0, rank);
   return axes;
 }
 
 /// A result of the reduction (or its gradient) with the reduced axes kept.
-Formula kept(C& c, Formula result) { return c.whole("keepdims", 1) != 0 ? result : unsqueeze(result, reduced_axes(c)); }
+Formula with_reduced_axes(C& c, Formula result) {
+  return c.integer("keepdims", 1) != 0 ? result : unsqueeze(result, reduced_axes(c));
+}
 
 void extreme_rule(C& c) {
-  const Formula hit = cast(compare("Equal", c.x(), kept(c, c.y())), c.g().dtype());
-  c.set(0, hit * (kept(c, c.g()) / sum(hit, reduced_axes(c))));
+  const Formula hit = cast(compare("Equal", c.x(), with_reduced_axes(c, c.y())), c.g().dtype());
+  c.set(0, hit * (with_reduced_axes(c, c.g()) / sum(hit, reduced_axes(c))));
 }
 
 /// For each element: the product of all others along the axis. It is not computed by a division, because the element
@@ -40,14 +42,14 @@ void product_rule(C& c) {
   std::vector<Formula> partial = {c.x()};
   for (size_t i = 0; i + 1 < axes.size(); ++i)
     partial.push_back(c.make("ReduceProd", {partial.back(), c.ints({axes[i]})}));
-  Formula g = kept(c, c.g());
+  Formula g = with_reduced_axes(c, c.g());
   for (size_t i = axes.size(); i-- > 0;) g = g * product_of_others(partial[i], axes[i]);
   c.set(0, g);
 }
 
 void norm_rule(C& c) {
-  const Formula y = kept(c, c.y());
-  c.set(0, choose(compare("Equal", y, 0), 0, kept(c, c.g()) / y) * c.x());
+  const Formula y = with_reduced_axes(c, c.y());
+  c.set(0, choose(compare("Equal", y, 0), 0, with_reduced_axes(c, c.g()) / y) * c.x());
 }
 
 void softmax_rule(C& c) { c.set(0, (c.g() - sum(c.g() * c.y(), {c.axis(-1)})) * c.y()); }
@@ -55,24 +57,25 @@ void softmax_rule(C& c) { c.set(0, (c.g() - sum(c.g() * c.y(), {c.axis(-1)})) * 
 void log_softmax_rule(C& c) { c.set(0, c.g() - unary("Exp", c.y()) * sum(c.g(), {c.axis(-1)})); }
 
 void running_sum_rule(C& c) {
-  const std::map<std::string, Attribute> attributes = {{"exclusive", c.whole("exclusive", 0)},
-                                                       {"reverse", int64_t{c.whole("reverse", 0) == 0}}};
+  const std::map<std::string, Attribute> attributes = {{"exclusive", c.integer("exclusive", 0)},
+                                                       {"reverse", int64_t{c.integer("reverse", 0) == 0}}};
   c.set(0, c.make("CumSum", {c.g(), c.x(1)}, attributes));
 }
 
 constexpr GradientRow kRows[] = {
     {"CumSum", running_sum_rule},
     {"LogSoftmax", log_softmax_rule},
-    {"ReduceL1", [](C& c) { c.set(0, kept(c, c.g()) * unary("Sign", c.x())); }},
+    {"ReduceL1", [](C& c) { c.set(0, with_reduced_axes(c, c.g()) * unary("Sign", c.x())); }},
     {"ReduceL2", norm_rule},
-    {"ReduceLogSum", [](C& c) { c.set(0, kept(c, c.g() * unary("Exp", -c.y()))); }},
-    {"ReduceLogSumExp", [](C& c) { c.set(0, kept(c, c.g()) * unary("Exp", c.x() - kept(c, c.y()))); }},
+    {"ReduceLogSum", [](C& c) { c.set(0, with_reduced_axes(c, c.g() * unary("Exp", -c.y()))); }},
+    {"ReduceLogSumExp",
+     [](C& c) { c.set(0, with_reduced_axes(c, c.g()) * unary("Exp", c.x() - with_reduced_axes(c, c.y()))); }},
     {"ReduceMax", extreme_rule},
-    {"ReduceMean", [](C& c) { c.set(0, kept(c, c.g()) / count_of(c.x(), reduced_axes(c))); }},
+    {"ReduceMean", [](C& c) { c.set(0, with_reduced_axes(c, c.g()) / count_of(c.x(), reduced_axes(c))); }},
     {"ReduceMin", extreme_rule},
     {"ReduceProd", product_rule},
-    {"ReduceSum", [](C& c) { c.set(0, kept(c, c.g())); }},
-    {"ReduceSumSquare", [](C& c) { c.set(0, kept(c, c.g()) * 2 * c.x()); }},
+    {"ReduceSum", [](C& c) { c.set(0, with_reduced_axes(c, c.g())); }},
+    {"ReduceSumSquare", [](C& c) { c.set(0, with_reduced_axes(c, c.g()) * 2 * c.x()); }},
     {"Softmax", softmax_rule},
 };
 

@@ -50,7 +50,7 @@ void split_rule(C& c) {
 
 /// Views [B, C, H, W] as [B, blocks, blocks, C', H, W] (DCR) or [B, C', blocks, blocks, H, W] (CRD).
 void depth_to_space_rule(C& c) {
-  const int64_t block = c.whole("blocksize", 1);
+  const int64_t block = c.integer("blocksize", 1);
   const Formula g = c.g();
   if (c.node().string_attribute("mode", "DCR") == "DCR")
     return c.set(0, c.make("SpaceToDepth", {g}, {{"blocksize", block}}));
@@ -60,7 +60,7 @@ void depth_to_space_rule(C& c) {
 }
 
 void space_to_depth_rule(C& c) {
-  c.set(0, c.make("DepthToSpace", {c.g()}, {{"blocksize", c.whole("blocksize", 1)}, {"mode", std::string("DCR")}}));
+  c.set(0, c.make("DepthToSpace", {c.g()}, {{"blocksize", c.integer("blocksize", 1)}, {"mode", std::string("DCR")}}));
 }
 
 void as_first(C& c) { c.set(0, c.g()); }

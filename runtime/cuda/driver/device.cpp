@@ -1,5 +1,7 @@
 #include "runtime/cuda/driver/device.h"
 
+#include <bit>
+
 #include "runtime/errors.h"
 
 namespace gart::cuda {
@@ -64,7 +66,7 @@ void* DeviceMemory::allocate(size_t& bytes) {
     fail(ErrorCode::out_of_memory, "no memory for ", bytes, " bytes: ", device_.free_text());
   }
   device_.check(result, "cuMemAlloc_v2");
-  return reinterpret_cast<void*>(data);
+  return std::bit_cast<void*>(data);
 }
 
 void DeviceMemory::release(void* data, size_t) noexcept {

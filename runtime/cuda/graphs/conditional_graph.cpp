@@ -49,6 +49,12 @@ void ConditionalGraph::update(const GraphContext& c) {
   built_ = true;
 }
 
+bool ConditionalGraph::stays(const GraphContext& c) const {
+  bool same = places_.size() == plan_.io_buffers.size();
+  for (size_t i = 0; same && i < places_.size(); ++i) same = places_[i] == c.bound.address(plan_.io_buffers[i]);
+  return same;
+}
+
 void ConditionalGraph::launch(CUstream stream) const {
   graph_.launch(stream, plan_, 0, static_cast<uint32_t>(plan_.steps.size()));
 }
@@ -58,6 +64,8 @@ void ConditionalGraph::build(const GraphContext& c) {
   nodes_.clear();
   const CUgraph graph = graph_.begin();
   copies_.note(c, true, true);
+  places_.clear();
+  for (const uint32_t index : plan_.io_buffers) places_.push_back(c.bound.address(index));
   const Nodes inputs = nodes_.add_inputs(graph, c);
   // Later nodes come after all inputs. This includes nodes inside conditionals, which cannot name inputs as
   // dependencies.

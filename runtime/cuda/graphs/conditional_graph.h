@@ -21,8 +21,8 @@ class ConditionalGraph {
   ConditionalGraph(Device& device, const Plan& plan, CUfunction conditional_kernel);
 
   /// True if the graph must be rebuilt because some address moved: nodes within a conditional cannot be changed.
-  /// Therefore the inputs and outputs of such a plan have fixed addresses on the device. Launches must be over before
-  /// update().
+  /// Therefore the caller's inputs and outputs of such a plan have fixed addresses on the device. States that change
+  /// places from run to run cause a new graph. Launches must be over before update().
   bool must_go(const GraphContext& context) const { return graph_.exec != nullptr && !fits(context); }
   /// Builds the graph if it does not fit; otherwise updates only its copies. Throws Failure.
   void update(const GraphContext& context);
@@ -31,8 +31,10 @@ class ConditionalGraph {
 
  private:
   bool fits(const GraphContext& context) const {
-    return built_ && generation_ == context.generation && copies_.same(context, true, true);
+    return built_ && generation_ == context.generation && copies_.same(context, true, true) && stays(context);
   }
+  /// True if the inputs and outputs, and so the states, have the addresses of the graph.
+  bool stays(const GraphContext& context) const;
   void build(const GraphContext& context);
   /// Adds the sequence after `before`; returns its last nodes.
   Nodes add_sequence(CUgraph graph, uint32_t index, Nodes before, const GraphContext& context);
@@ -69,6 +71,7 @@ class ConditionalGraph {
   Block counters_;  // an i64 per step: iterations of a loop, status of a failure
   GraphNodes nodes_;
   CopyKinds copies_;
+  std::vector<const void*> places_;  // addresses of plan_.io_buffers
   ExecutableGraph graph_;
 };
 

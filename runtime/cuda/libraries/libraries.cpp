@@ -24,17 +24,17 @@ std::string found(uint64_t version) { return text("the installed version is ", l
 
 }  // namespace
 
-Libraries::LoadedLibrary Libraries::open(const fb::Library& wanted) {
+Libraries::LoadedLibrary Libraries::open(const fb::Library& required) {
   LoadedLibrary loaded;
   for (const Known& known : kKnown) {
-    if (view_of(wanted.name()) == known.name) loaded.library = known.open(device_, loaded.reason);
+    if (view_of(required.name()) == known.name) loaded.library = known.open(device_, loaded.reason);
   }
   if (loaded.library == nullptr) {
     if (loaded.reason.empty()) loaded.reason = "this runtime does not support it";
     return loaded;
   }
   const uint64_t version = loaded.library->version();
-  if (version < wanted.oldest() || version >= wanted.below()) {
+  if (version < required.oldest() || version >= required.below()) {
     return {nullptr, found(version)};
   }
   try {
@@ -63,10 +63,10 @@ void Libraries::open(const fb::Manifest& manifest, Plan& plan) {
     const bool too_old = loaded.library != nullptr && loaded.library->version() < oldest;
     step.off = loaded.library == nullptr || too_old;
     if (!step.off || has_fallback(plan, i)) continue;
-    const fb::Library& wanted = *manifest.libraries()->Get(index);
-    fail(ErrorCode::unsupported, "the model needs ", view_of(wanted.name()), " from ",
-         library_version_text(std::max(oldest, wanted.oldest())), " on and below ",
-         library_version_text(wanted.below()), " for step '", view_of(step.manifest->source()),
+    const fb::Library& required = *manifest.libraries()->Get(index);
+    fail(ErrorCode::unsupported, "the model needs ", view_of(required.name()), " from ",
+         library_version_text(std::max(oldest, required.oldest())), " on and below ",
+         library_version_text(required.below()), " for step '", view_of(step.manifest->source()),
          "', but: ", too_old ? found(loaded.library->version()) : loaded.reason);
   }
 }

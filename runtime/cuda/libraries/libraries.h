@@ -34,7 +34,7 @@ class Libraries {
     std::string reason;
   };
   const LoadedLibrary& open(const fb::Manifest& manifest, uint32_t index);
-  LoadedLibrary open(const fb::Library& wanted);
+  LoadedLibrary open(const fb::Library& required);
 
   Device& device_;
   std::mutex mutex_;

@@ -78,7 +78,8 @@ GART_C_API gart_status gart_fleet_set_input(gart_fleet_request* request, const c
 GART_C_API gart_status gart_fleet_fetch(gart_fleet_request* request, const char* const* names, size_t count);
 GART_C_API gart_status gart_fleet_start(gart_fleet_request* request);
 GART_C_API gart_status gart_fleet_wait(gart_fleet_request* request);
-/* For any thread: the current run, or the next one if there is none, fails before its next part. NULL is allowed. */
+/* Makes the current run, or the next one if there is none, fail before its next part. Any thread may call it. NULL is
+   allowed. */
 GART_C_API void gart_fleet_cancel(gart_fleet_request* request);
 GART_C_API int gart_fleet_ready(const gart_fleet_request* request); /* 1: gart_fleet_wait will not wait */
 GART_C_API size_t gart_fleet_output_count(const gart_fleet_request* request);

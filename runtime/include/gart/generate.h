@@ -58,7 +58,7 @@ GART_C_API gart_status gart_generate(gart_generator* generator, const int64_t* i
 /* New token `index` of the last generation; -1 past the end. */
 GART_C_API int64_t gart_generated_id(const gart_generator* generator, size_t index);
 GART_C_API gart_status gart_generator_length(const gart_generator* generator, int64_t* length);
-/* For any thread: the current gart_generate ends with GART_CANCELLED. NULL is allowed. */
+/* Ends the current gart_generate with GART_CANCELLED. Any thread may call it. NULL is allowed. */
 GART_C_API void gart_generator_cancel(gart_generator* generator);
 
 #ifdef __cplusplus

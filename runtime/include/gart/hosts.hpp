@@ -22,11 +22,10 @@
 #include "gart/tensor.h"
 #include "gart/transport.h"
 
-
 namespace gart::fleet {
 
 namespace detail {
-class Ranks;
+class HostRanks;
 }
 
 struct HostOptions {
@@ -46,11 +45,11 @@ class GART_API Hosts {
   /// On all ranks but 0: runs parts until rank 0 leaves the job.
   Result<void> serve() const;
 
-  const std::shared_ptr<detail::Ranks>& ranks() const { return ranks_; }
+  const std::shared_ptr<detail::HostRanks>& ranks() const { return ranks_; }
 
  private:
-  explicit Hosts(std::shared_ptr<detail::Ranks> ranks);
-  std::shared_ptr<detail::Ranks> ranks_;
+  explicit Hosts(std::shared_ptr<detail::HostRanks> ranks);
+  std::shared_ptr<detail::HostRanks> ranks_;
 };
 
 }  // namespace gart::fleet

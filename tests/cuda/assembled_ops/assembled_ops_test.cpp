@@ -31,11 +31,11 @@ const char* named_sms() { return std::getenv("GCC_GRAPH_TEST_SMS"); }
 
 /// The targets of the next variant.
 std::vector<std::string> next_targets() {
-  static size_t turn = 0;
+  static size_t calls = 0;
   if (named_sms() == nullptr) {
-    const size_t form = turn++;
-    if (form % kStride != 0) return {};
-    return kSample[form / kStride % std::size(kSample)];
+    const size_t variant = calls++;
+    if (variant % kStride != 0) return {};
+    return kSample[variant / kStride % std::size(kSample)];
   }
   if (named_sms() == std::string_view("all")) return all_gpu_targets();
   std::vector<std::string> targets;
@@ -52,16 +52,16 @@ Assembly& assembly() {
 /// Operators on layouts that only CPU plans have.
 constexpr std::string_view kForCpus[] = {"BlockedConv", "PackedMatMul", "WinogradConv"};
 
-void collect_texts(const RowVariant& form) {
-  if (std::count(std::begin(kForCpus), std::end(kForCpus), form.row.op) > 0) return;
+void collect_texts(const RowVariant& variant) {
+  if (std::count(std::begin(kForCpus), std::end(kForCpus), variant.row.op) > 0) return;
   CompileOptions options;
   options.targets = next_targets();
   if (options.targets.empty()) return;
-  assembly().set_owner(concat(form.row.op, ": ", form.row.what, ":"));
+  assembly().set_owner(concat(variant.row.op, ": ", variant.row.what, ":"));
   Backends backends;
   backends.push_back(assembly().make_backend());
   try {
-    compile(form.graph.clone(), "", options, backends);
+    compile(variant.graph.clone(), "", options, backends);
   } catch (const UnsupportedModel&) {
     return;  // compiled_ops_test checks these refusals
   } catch (const CompileError& error) {

@@ -210,13 +210,13 @@ TEST(Vectors, PiecesAreAskedForAheadOfTheWait) {
     const Plan plan = cuda_plan(parse_graph(gir), target);
     const Kernel& kernel = plan.kernels[plan.entry().steps.back().as<Launch>()->kernel];
     const auto product = cuda::matmul_product(kernel);
-    for (const cuda::VectorTiling& form : cuda::vector_tilings(kernel, target, *product, true)) {
-      const cuda::KernelText text = cuda::emit_vectors(kernel, target, *product, true, form, "matmul");
+    for (const cuda::VectorTiling& tiling : cuda::vector_tilings(kernel, target, *product, true)) {
+      const cuda::KernelText text = cuda::emit_vectors(kernel, target, *product, true, tiling, "matmul");
       const cuda::AssembledProgram assembled = assembler.assemble(text.source);
       const cuda::Usage usage = cuda::usage_of(assembled.log);
       EXPECT_EQ(usage.spill_bytes, 0) << text.note;
-      EXPECT_GE(usage.registers, 16 * form.unroll) << text.note;
-      EXPECT_GE(wide_loads_ahead(assembled.code), 4 * form.unroll) << text.note;
+      EXPECT_GE(usage.registers, 16 * tiling.unroll) << text.note;
+      EXPECT_GE(wide_loads_ahead(assembled.code), 4 * tiling.unroll) << text.note;
       if (std::getenv("GCC_GRAPH_ALL_TILES") != nullptr)
         std::printf("%d rows: %d registers, %s\n", rows, usage.registers, text.note.c_str());
     }

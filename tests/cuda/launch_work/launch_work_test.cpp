@@ -193,16 +193,16 @@ constexpr std::string_view kForCpus[] = {"BlockedConv", "PackedMatMul", "Winogra
 
 int forms_counted = 0;
 
-void count_form(const RowVariant& form) {
-  if (std::count(std::begin(kForCpus), std::end(kForCpus), form.row.op) > 0 || kExceptions.contains(form.row.op))
+void count_form(const RowVariant& variant) {
+  if (std::count(std::begin(kForCpus), std::end(kForCpus), variant.row.op) > 0 || kExceptions.contains(variant.row.op))
     return;
-  CountingBackend::row = concat(form.row.op, ": ", form.row.what);
+  CountingBackend::row = concat(variant.row.op, ": ", variant.row.what);
   CompileOptions options;
   options.targets = {"sm_90a"};
   Backends backends;
   backends.push_back(std::make_unique<CountingBackend>());
   try {
-    compile(form.graph.clone(), "", options, backends);
+    compile(variant.graph.clone(), "", options, backends);
     ++forms_counted;
   } catch (const UnsupportedModel&) {
     return;  // compiled_ops_test checks these refusals

@@ -141,7 +141,7 @@ nlohmann::ordered_json profile_of(const Arguments& a, const NamedTensors& inputs
 /// False for other entry points and for models with states: only their latency is measured.
 bool is_first_without_states(const Arguments& a, const std::optional<gart::Session>& session) {
   const bool is_plain = !session && a.inputs.entry.empty();
-  if (!is_plain && (callers_of(a) > 1 || a.profile.wanted()))
+  if (!is_plain && (callers_of(a) > 1 || a.profile.is_enabled()))
     fail("--callers, --profile and --trace measure the first entry point, of a model without states");
   return is_plain;
 }
@@ -192,12 +192,12 @@ void run(const Arguments& a) {
 #endif
   if (const int callers = callers_of(a); callers > 1)
     out["throughput"] = throughput_json(measure_throughput(program, inputs, callers, a.seconds));
-  if (a.profile.wanted()) out["profile"] = profile_of(a, inputs);
+  if (a.profile.is_enabled()) out["profile"] = profile_of(a, inputs);
   if (a.json) {
     std::cout << json_text(out) << '\n';
     return;
   }
-  const nlohmann::ordered_json profiled = a.profile.wanted() ? out["profile"] : nlohmann::ordered_json();
+  const nlohmann::ordered_json profiled = a.profile.is_enabled() ? out["profile"] : nlohmann::ordered_json();
   out.erase("profile");
   print(out);
   if (a.profile.table) print_profile(profiled);

@@ -172,13 +172,13 @@ void add_state_options(CLI::App& c, gcc_graph::ModelOptions& options) {
       "--generate", options.generate,
       "For gcc-graph generate: --state auto if there is no --state, and a further entry point extend, which reads "
       "prompts faster because it computes the logits of the last token only");
-  c.add_option(
-      "--train", options.train,
-      "loss=LOSS,optimizer=OPTIMIZER[,frozen=PATTERN..][,clip=NORM]: the file also trains the model. It gets the "
-      "entries infer, train and evaluate, and its weights are states. LOSS: cross_entropy(LOGITS,LABELS), "
-      "mse(V,TARGET), l1(V,TARGET), bce_with_logits(V,TARGET), or a scalar value; NAME:i64[batch] declares an "
-      "input. OPTIMIZER: sgd, momentum, adam, adamw, adagrad, with options as adamw(lr=0.001); lr=input makes "
-      "the rate an input");
+  c.add_option("--train", options.train,
+               "loss=LOSS,optimizer=OPTIMIZER[,frozen=PATTERN..][,clip=NORM][,check=finite][,replicas=on]: the file "
+               "also trains the model. It gets the "
+               "entries infer, train and evaluate, and its weights are states. LOSS: cross_entropy(LOGITS,LABELS), "
+               "mse(V,TARGET), l1(V,TARGET), bce_with_logits(V,TARGET), or a scalar value; NAME:i64[batch] declares an "
+               "input. OPTIMIZER: sgd, momentum, adam, adamw, adagrad, with options as adamw(lr=0.001); lr=input makes "
+               "the rate an input");
   c.add_option("--capacity", options.capacity, "Limit of the extent along which states grow (default: none)")
       ->check(CLI::PositiveNumber);
   c.add_flag_callback(
@@ -215,7 +215,9 @@ void add_compile_command(CLI::App& app) {
   c->add_option("-o,--output", args->output, "The artifact to write")->required();
   add_model_options(*c, *args);
   add_state_options(*c, args->compile);
-  c->add_option("--memory-limit", args->memory_limit, "Fail if a static arena needs more bytes than this (64M)");
+  c->add_option(
+      "--memory-limit", args->memory_limit,
+      "Bytes of a static arena (64M). Steps run twice if that is needed to stay below it; otherwise compile fails");
   c->add_option("--tuning", args->tuning, "Measurements of gcc-graph tune, which choose GPU kernels");
   args->gpu.add_to(*c);
   args->fleet.add_to(*c);

@@ -12,7 +12,7 @@
 #include "tools/gcc-graph/options/default_targets.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/support/json_text.h"
-#include "tools/gcc-graph/text/tokenizer.h"
+#include "tools/text/tokenizer.h"
 
 namespace gcg::tools {
 namespace {

@@ -12,9 +12,9 @@
 #include "tools/gcc-graph/options/session_option.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/support/json_text.h"
-#include "tools/gcc-graph/text/model_folder.h"
-#include "tools/gcc-graph/text/stop_text.h"
-#include "tools/gcc-graph/text/tokenizer.h"
+#include "tools/text/model_folder.h"
+#include "tools/text/stop_text.h"
+#include "tools/text/tokenizer.h"
 
 namespace gcg::tools {
 namespace {
@@ -68,16 +68,17 @@ nlohmann::ordered_json as_json(const gart::Generated& done) {
 /// The text of new tokens, printed as it comes unless the output is JSON.
 class Answer {
  public:
-  Answer(Tokenizer& tokenizer, const Arguments& a) : tokenizer_(tokenizer), stops_(a.stops), is_shown_(!a.json) {}
+  Answer(Tokenizer& tokenizer, std::span<const int64_t> prompt, const Arguments& a)
+      : tokens_(tokenizer, prompt), stops_(a.stops), is_shown_(!a.json) {}
 
   /// Returns false after a stop text. `is_end`: the token ends the generation and is not a part of the text.
   bool add(int64_t id, bool is_end) {
-    if (!is_end) show(stops_.add(tokenizer_.add(id)));
+    if (!is_end) show(stops_.add(tokens_.add(id)));
     return !stops_.has_stopped();
   }
   void end() {
-    if (!stops_.has_stopped()) show(stops_.add(tokenizer_.end()));
-    if (!stops_.has_stopped()) show(stops_.rest());
+    if (!stops_.has_stopped()) show(stops_.add(tokens_.end()));
+    if (!stops_.has_stopped()) show(stops_.held_back());
     if (is_shown_) std::cout << std::endl;
   }
   bool has_stopped() const { return stops_.has_stopped(); }
@@ -89,7 +90,7 @@ class Answer {
     if (is_shown_) std::cout << text << std::flush;
   }
 
-  Tokenizer& tokenizer_;
+  TokenText tokens_;
   StopText stops_;
   bool is_shown_;
   std::string text_;
@@ -104,11 +105,11 @@ ModelFolder find_folder(const Arguments& a) {
   return read_model_folder(a.folder);
 }
 
-Tokenizer open_tokenizer(const Arguments& a, const ModelFolder& folder) {
+std::unique_ptr<Tokenizer> open_tokenizer(const Arguments& a, const ModelFolder& folder) {
   const std::string beside = (std::filesystem::path(folder.path) / "tokenizer.json").string();
   if (a.tokenizer.empty() && !std::filesystem::exists(beside))
     fail("text needs a tokenizer: name the model's tokenizer.json with --tokenizer (", beside, " does not exist)");
-  return Tokenizer(a.tokenizer.empty() ? beside : a.tokenizer);
+  return std::make_unique<Tokenizer>(a.tokenizer.empty() ? beside : a.tokenizer);
 }
 
 /// The ids of the prompt. `past`: the number of tokens that the session already holds.
@@ -116,7 +117,10 @@ std::vector<int64_t> prompt_ids(const Arguments& a, Tokenizer& tokenizer, const 
   if (a.prompt.empty()) return parse_ids("--ids", a.ids);
   if (a.is_chat && past > 0)
     fail("--chat begins a conversation, but the session in ", a.session.path, " holds ", past, " tokens already");
-  if (a.is_chat) return tokenizer.encode(tokenizer.as_chat(a.prompt, folder.path), false);
+  if (a.is_chat) {
+    const ChatMessage message = {"user", a.prompt};
+    return tokenizer.encode(tokenizer.as_chat({&message, 1}, folder.path), false);
+  }
   std::vector<int64_t> ids = tokenizer.encode(a.prompt, past == 0);
   if (ids.empty()) fail("the tokenizer makes no token of the text");
   return ids;
@@ -124,10 +128,8 @@ std::vector<int64_t> prompt_ids(const Arguments& a, Tokenizer& tokenizer, const 
 
 /// Sets options so that the generation ends with the model's end token, and before the model's context is full.
 void follow_folder(gart::GenerateOptions& options, const ModelFolder& folder, Tokenizer* tokenizer, int64_t tokens) {
-  options.stop_ids.insert(options.stop_ids.end(), folder.end_ids.begin(), folder.end_ids.end());
-  if (tokenizer != nullptr && !folder.end_token.empty()) {
-    if (const std::optional<int64_t> id = tokenizer->id_of(folder.end_token)) options.stop_ids.push_back(*id);
-  }
+  const std::vector<int64_t> ends = tokenizer != nullptr ? tokenizer->end_ids(folder) : folder.end_ids;
+  options.stop_ids.insert(options.stop_ids.end(), ends.begin(), ends.end());
   if (folder.context_length == 0) return;
   if (tokens > folder.context_length)
     fail("the prompt makes ", tokens, " tokens with those of the session, but the model reads at most ",
@@ -152,12 +154,12 @@ Model open_model(const Arguments& a) {
 
 void generate_text(Arguments& a, Model& model) {
   const ModelFolder folder = find_folder(a);
-  Tokenizer tokenizer = open_tokenizer(a, folder);
+  const std::unique_ptr<Tokenizer> opened = open_tokenizer(a, folder);
+  Tokenizer& tokenizer = *opened;
   const int64_t past = a.session.path.empty() ? 0 : value_or_throw(model.generator.length());
   const std::vector<int64_t> prompt = prompt_ids(a, tokenizer, folder, past);
   follow_folder(a.options, folder, &tokenizer, past + int64_t(prompt.size()));
-  tokenizer.begin(prompt);
-  Answer answer(tokenizer, a);
+  Answer answer(tokenizer, prompt, a);
   const auto each = [&](int64_t id) { return answer.add(id, std::ranges::count(a.options.stop_ids, id) != 0); };
   const gart::Result<gart::Generated> result = model.generator.generate(prompt, a.options, each);
   answer.end();

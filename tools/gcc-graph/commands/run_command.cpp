@@ -65,11 +65,11 @@ void print_summary(const std::string& name, const gart::TensorView& v) {
 
 /// Relative error in the max norm: max |a - b| / max |b|. With --each: |a - b| <= atol + rtol |b| for every element.
 bool compare(const std::string& name, const gart::TensorView& got, const HostTensor& expected, const Arguments& a) {
-  const gart::TensorView wanted = expected.view();
-  const Numbers x{got}, y{wanted};
-  if (!std::ranges::equal(got.shape.extents(), wanted.shape.extents()) || got.dtype != wanted.dtype) {
+  const gart::TensorView expected_view = expected.view();
+  const Numbers x{got}, y{expected_view};
+  if (!std::ranges::equal(got.shape.extents(), expected_view.shape.extents()) || got.dtype != expected_view.dtype) {
     std::cout << name << ": FAIL, " << gart::name_of(got.dtype) << got.shape.text() << " where "
-              << gart::name_of(wanted.dtype) << wanted.shape.text() << " is expected\n";
+              << gart::name_of(expected_view.dtype) << expected_view.shape.text() << " is expected\n";
     return false;
   }
   const auto element_of = [](const Numbers& of) { return [&of](int64_t i) { return of[i]; }; };

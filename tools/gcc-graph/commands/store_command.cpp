@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 constexpr int64_t kMostRows = 1 << 16;
 
 struct Arguments {
-  std::string store, artifact, model;
+  std::string store, artifact, model, signature;
   bool replaces = false, json = false, cleans = false;
   int64_t rows = 1;
 };
@@ -27,6 +27,7 @@ struct Arguments {
 Json json_of(const StoredVersion& v) {
   Json out = {{"id", v.id},       {"version", v.version}, {"digest", v.digest},
               {"bytes", v.bytes}, {"added", v.added},     {"join_rows", v.rows}};
+  if (!v.signature.empty()) out["signature"] = v.signature;
   out["operations"] = Json::array();
   for (const auto& o : v.facts.operations) out["operations"].push_back({{"entry", o.entry}, {"kind", o.kind}});
   out["groups"] = Json::array();
@@ -46,6 +47,7 @@ void print_version(const StoredVersion& v) {
             << '\n';
   for (const auto& o : v.facts.operations)
     std::cout << "  entry point " << (o.entry.empty() ? "(unnamed)" : o.entry) << ": " << o.kind << '\n';
+  if (!v.signature.empty()) std::cout << "  has a signature\n";
   if (v.rows > 1) std::cout << "  a server joins up to " << v.rows << " rows\n";
   for (const auto& g : v.facts.groups)
     std::cout << "  group " << g.name << " on " << g.device << "; supported by " << joined(g.support) << '\n';
@@ -55,8 +57,8 @@ void add(const Arguments& a) {
   const Reference model = gart::store::parse_reference(a.model);
   if (a.replaces && !model.version) fail("--replace needs the version: --model ", model.id, "@VERSION");
   Store store(a.store, Store::Access::write);
-  const StoredVersion added =
-      store.add({.model = model, .artifact = a.artifact, .replaces = a.replaces, .rows = a.rows});
+  const StoredVersion added = store.add(
+      {.model = model, .artifact = a.artifact, .replaces = a.replaces, .rows = a.rows, .signature = a.signature});
   if (a.json)
     std::cout << json_text(json_of(added)) << '\n';
   else
@@ -131,6 +133,8 @@ void add_store_command(CLI::App& app) {
                    "several requests at once")
       ->check(CLI::Range(int64_t{1}, kMostRows))
       ->capture_default_str();
+  adds->add_option("--signature", a->signature,
+                   "FILE: keep this signature of the artifact, as gcc-graph sign writes it; serve --trusted reads it");
   has_json(adds);
   has_json(add_subcommand(*c, a, "list", "List all versions", list));
   CLI::App* shows = add_subcommand(*c, a, "show", "Show a version: digest, entry points, groups and devices", show);

@@ -18,6 +18,7 @@
 #include "tools/gcc-graph/train/checkpoint.h"
 #include "tools/gcc-graph/train/training_data.h"
 #include "tools/gcc-graph/train/training_log.h"
+#include "tools/gcc-graph/train/training_steps.h"
 
 namespace gcg::tools {
 namespace {
@@ -50,22 +51,10 @@ struct Arguments {
   ArtifactOption source;
   std::vector<std::string> numbers;  // --input NAME=NUMBER
   int64_t epochs = 1, checkpoint_steps = 0;
-  std::optional<int64_t> batch, seed;
+  std::optional<int64_t> batch, seed, replicas, staleness;
   bool no_shuffle = false, resume = false, quiet = false;
   InputOptions load;
 };
-
-/// The number of the output with the loss: the output called "loss" if there is one, otherwise a single number.
-size_t loss_of(std::span<const gart::TensorInfo> outputs, const std::string& entry) {
-  std::optional<size_t> found;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const bool is_scalar = std::all_of(outputs[i].dims.begin(), outputs[i].dims.end(),
-                                       [](const std::string& extent) { return extent == "1"; });
-    if (is_scalar && (!found || outputs[i].name == "loss")) found = i;
-  }
-  if (!found) fail("entry point '", entry, "' has no output of one number, which would be the loss");
-  return *found;
-}
 
 class Training {
  public:
@@ -74,7 +63,6 @@ class Training {
         program_(load_program(a.artifact, a.load)),
         infos_(inputs_of(program_, a.load)),
         data_(a.data, infos_),
-        loss_(loss_of(program_.outputs(a.load.entry), a.load.entry)),
         checkpoint_(a.checkpoint) {
     if (program_.program_states().empty()) fail(a.artifact, ": the model keeps no states that training could change");
     facts_.model = artifact_identity(MappedArtifact(a.artifact).view());
@@ -92,17 +80,14 @@ class Training {
     else if (a_.seed)
       seed_random_numbers();
     checkpoint_.prepare();
-    gart::Invocation invocation = value_or_throw(program_.new_invocation(a_.load.entry));
-    for (const auto& [name, tensor] : numbers_) value_or_throw(invocation.set_input(name, tensor.view()));
+    const std::unique_ptr<TrainingSteps> steps = make_steps();
     TrainingLog log(a_.metrics, place_.steps, a_.epochs, a_.epochs * steps_per_epoch(), a_.quiet);
-    for (; place_.epoch < a_.epochs && interrupted == 0; ++place_.epoch, place_.position = 0) {
-      if (!run_epoch(invocation, log)) break;
-      log.end_epoch(place_.epoch + 1);
-    }
+    const bool is_finished = run_steps(*steps, log);
     log.clear();
+    if (const std::string summary = steps->summary(); !summary.empty() && !a_.quiet) std::cout << summary << '\n';
     checkpoint_.save(program_, facts_, place_);
     if (!a_.output.empty()) write_with_states(a_.artifact, program_, a_.output);
-    return place_.epoch >= a_.epochs;
+    return is_finished;
   }
 
   int64_t steps() const { return place_.steps; }
@@ -117,6 +102,7 @@ class Training {
     facts_.batch = a_.batch ? *a_.batch : saved ? saved->batch : fixed > 0 ? fixed : std::min(kBatch, data_.samples());
     facts_.seed = a_.seed ? static_cast<uint64_t>(*a_.seed) : saved ? saved->seed : 0;
     facts_.shuffle = !a_.no_shuffle;
+    facts_.replicas = a_.replicas ? *a_.replicas : saved ? saved->replicas : 1;
     if (fixed > 0 && facts_.batch != fixed)
       fail("--batch ", facts_.batch, ": a step of this model takes ", fixed, " samples");
     if (fixed > data_.samples())
@@ -152,38 +138,42 @@ class Training {
     value_or_throw(program_.set_state(kRandomState, {value.data(), gart::DType::i64, {2}}));
   }
 
+  std::unique_ptr<TrainingSteps> make_steps() const {
+    if (a_.staleness) return asynchronous_steps(program_, facts_.replicas, *a_.staleness, data_, numbers_);
+    if (a_.replicas || facts_.replicas > 1) return replica_steps(program_, facts_.replicas, data_, numbers_);
+    return single_steps(program_, a_.load.entry, data_, numbers_);
+  }
+
   int64_t steps_per_epoch() const {
     const int64_t whole = data_.samples() / facts_.batch;
     return whole + (data_.fixed_batch() == 0 && data_.samples() % facts_.batch > 0 ? 1 : 0);
   }
 
-  /// Returns false if it was interrupted within the epoch.
-  bool run_epoch(gart::Invocation& invocation, TrainingLog& log) {
-    const std::vector<int64_t> order = epoch_order(data_.samples(), facts_.seed, place_.epoch, facts_.shuffle);
-    for (;;) {
-      const int64_t count = std::min(facts_.batch, data_.samples() - place_.position);
-      if (count <= 0 || (count < facts_.batch && data_.fixed_batch() > 0)) return true;
-      if (interrupted != 0) return false;
-      const std::span<const int64_t> samples =
-          std::span(order).subspan(static_cast<size_t>(place_.position), static_cast<size_t>(count));
-      for (const auto& [name, view] : data_.batch(samples)) value_or_throw(invocation.set_input(name, view));
-      value_or_throw(invocation.run());
-      place_.position += count;
-      ++place_.steps;
-      const gart::TensorView loss = invocation.output(loss_);
-      log.step({place_.steps, place_.epoch + 1,
-                gcc_graph::element_at(static_cast<gcc_graph::DType>(loss.dtype), loss.data, 0), count});
-      if (a_.checkpoint_steps > 0 && place_.steps % a_.checkpoint_steps == 0)
+  /// Returns false if it was interrupted.
+  bool run_steps(TrainingSteps& steps, TrainingLog& log) {
+    Batches batches(data_, facts_, a_.epochs, place_);
+    while (interrupted == 0) {
+      const std::vector<Batch> group = batches.take(steps.wanted());
+      if (group.empty()) return true;
+      const std::vector<double> losses = steps.run(group);
+      const int64_t before = place_.steps;
+      for (size_t i = 0; i < group.size(); ++i) {
+        const Batch& batch = group[i];
+        place_ = batch.after;
+        log.step({place_.steps, batch.epoch + 1, losses[i], static_cast<int64_t>(batch.samples.size())});
+        if (batch.ends_epoch) log.end_epoch(batch.epoch + 1);
+      }
+      if (a_.checkpoint_steps > 0 && place_.steps / a_.checkpoint_steps > before / a_.checkpoint_steps)
         checkpoint_.save(program_, facts_, place_);
     }
+    return batches.take(1).empty();
   }
 
   const Arguments& a_;
   gart::Program program_;
   std::span<const gart::TensorInfo> infos_;
   TrainingData data_;
-  std::map<std::string, HostTensor> numbers_;
-  size_t loss_;
+  StepNumbers numbers_;
   Checkpoint checkpoint_;
   TrainingFacts facts_;
   TrainingPlace place_;
@@ -216,6 +206,14 @@ void add_train_command(CLI::App& app) {
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 32));
   c->add_option("--seed", a->seed, "Seed of the samples' order, and of random operators (default: 0)")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
+  c->add_option("--replicas", a->replicas,
+                "Batches whose gradients are computed at the same time; the optimizer runs with their mean. Needs a "
+                "model that was compiled with replicas=on")
+      ->check(CLI::Range(int64_t{1}, int64_t{1024}));
+  c->add_option("--staleness", a->staleness,
+                "Asynchronous replicas: each one updates on its own, at most this many updates after it has read the "
+                "states")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 20));
   c->add_flag("--no-shuffle", a->no_shuffle, "Take the samples in the order of the file");
   c->add_option("--metrics", a->metrics, "M.jsonl: a line per step with step, epoch, loss, samples_per_s");
   c->add_option("--checkpoint", a->checkpoint,

@@ -58,10 +58,10 @@ const fb::Plan& choose_plan(const fb::Manifest& m, const fb::EntryPoint& entry, 
     if (text(m.targets()->Get(plan->target())->name()) != target) continue;
     int fixed = 0;
     bool fits = true;
-    const auto wanted = gart::span_of(plan->fixed());
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      if (wanted[i] < 0) continue;
-      fits = fits && values.at(i) == wanted[i];
+    const auto fixed_symbols = gart::span_of(plan->fixed());
+    for (size_t i = 0; i < fixed_symbols.size(); ++i) {
+      if (fixed_symbols[i] < 0) continue;
+      fits = fits && values.at(i) == fixed_symbols[i];
       ++fixed;
     }
     if (fits && fixed > best_fixed && holds(entry, *plan, slots)) best = plan, best_fixed = fixed;

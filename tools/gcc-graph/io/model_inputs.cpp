@@ -71,7 +71,7 @@ using SymbolValues = std::map<std::string, int64_t>;
 
 SymbolValues symbol_values(std::span<const gart::TensorInfo> infos, const std::vector<std::string>& dims,
                            const SymbolValues& tensors) {
-  std::set<std::string> known, asked;
+  std::set<std::string> known, requested;
   for (const gart::TensorInfo& info : infos)
     for (const std::string& d : info.dims) known.merge(gcc_graph::symbols_of_extent(d));
   SymbolValues values;
@@ -85,12 +85,12 @@ SymbolValues symbol_values(std::span<const gart::TensorInfo> infos, const std::v
     }
     if (list.size() != 1) fail("--dim ", text, ": expected one value");
     values[name] = list[0];
-    asked.insert(name);
+    requested.insert(name);
   }
   // A symbol "seq_1" is another dimension that the model also calls "seq" (compiler/import/separate_names.h).
   for (const std::string& k : known) {
     const std::string name = k.substr(0, k.find_last_not_of("0123456789") == k.rfind('_') ? k.rfind('_') : k.size());
-    if (asked.count(name) != 0 && asked.count(k) == 0 && tensors.count(k) == 0) values[k] = values[name];
+    if (requested.count(name) != 0 && requested.count(k) == 0 && tensors.count(k) == 0) values[k] = values[name];
   }
   return values;
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tools/gcc-graph/io/tensor_io.h"
-#include "tools/gcc-graph/options/trust_option.h"
+#include "tools/gcc-graph/io/trust_option.h"
 #include "tools/gcc-graph/support/fail.h"
 
 namespace CLI {

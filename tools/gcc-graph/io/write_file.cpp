@@ -49,8 +49,8 @@ void check_writable(const std::string& path) {
   if (path == "-") fail("cannot write -: name a file (./- for a file named -)");
   if (fs::is_directory(path, error)) refuse(path, EISDIR);
   const fs::path folder = past_links(path).parent_path();
-  const std::string asked = is_no_file(path) ? path : folder.empty() ? "." : folder.string();
-  if (path.empty() || access(asked.c_str(), W_OK) != 0) refuse(path, path.empty() ? ENOENT : errno);
+  const std::string probed = is_no_file(path) ? path : folder.empty() ? "." : folder.string();
+  if (path.empty() || access(probed.c_str(), W_OK) != 0) refuse(path, path.empty() ? ENOENT : errno);
 }
 
 void write_file(const std::string& path, const std::vector<uint8_t>& bytes) {

@@ -37,15 +37,15 @@ class Peaks {
  public:
   explicit Peaks(const gart::Program& program)
       : is_cpu_(program.device().starts_with("cpu")), target_(program.target()) {
-    whole_ = is_cpu_ ? measure_cpu(target_, program.threads()) : gcc_graph::rates_of_gpu(target_);
+    device_rates_ = is_cpu_ ? measure_cpu(target_, program.threads()) : gcc_graph::rates_of_gpu(target_);
   }
-  const Roofline& whole() const { return whole_; }
-  Roofline of(const StepFacts& f) const { return is_cpu_ ? whole_ : gcc_graph::rates_of_gpu(target_, f.note); }
+  const Roofline& device_rates() const { return device_rates_; }
+  Roofline of(const StepFacts& f) const { return is_cpu_ ? device_rates_ : gcc_graph::rates_of_gpu(target_, f.note); }
 
  private:
   bool is_cpu_;
   std::string target_;
-  Roofline whole_;
+  Roofline device_rates_;
 };
 
 /// The work of one thread on one step in one run: all iterations of loops together.
@@ -162,8 +162,8 @@ Json profile(const std::string& artifact, const gart::Program& program, gart::In
   for (const auto& [us, step] : order)
     steps.push_back(step_row(step, {us, iterations[step]}, total, facts.at(step), peaks.of(facts.at(step))));
   Json out = {{"runs", runs.size()}, {"run_us", median(runs)}, {"steps_us", total}};
-  if (const Roofline& whole = peaks.whole(); whole.gflops > 0)
-    out["machine"] = {{"gflops", whole.gflops}, {"gbytes_per_s", whole.gbytes_per_s}};
+  if (const Roofline& device_rates = peaks.device_rates(); device_rates.gflops > 0)
+    out["machine"] = {{"gflops", device_rates.gflops}, {"gbytes_per_s", device_rates.gbytes_per_s}};
   out["steps"] = std::move(steps);
   return out;
 }

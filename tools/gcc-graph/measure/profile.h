@@ -13,7 +13,7 @@ struct ProfileOptions {
   bool table = false;  // --profile
   std::string trace;   // --trace FILE; empty: none
 
-  bool wanted() const { return table || !trace.empty(); }
+  bool is_enabled() const { return table || !trace.empty(); }
 };
 
 /// Runs the model for about `seconds` and times its steps, one run after the other, as bench does. Writes the last run

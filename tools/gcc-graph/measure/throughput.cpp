@@ -76,7 +76,7 @@ std::string siblings(int cpu) {
 Throughput measure_throughput(const gart::Program& program, const NamedTensors& inputs, int callers, double seconds) {
   Callers all(program, inputs, callers);
   Throughput out{callers};
-  for (int turn = 0; turn < kAssumedTrips; ++turn) {
+  for (int trip = 0; trip < kAssumedTrips; ++trip) {
     out.runs_per_second_of_one =
         std::max(out.runs_per_second_of_one, all.measure(1, seconds / kAssumedTrips / 2).first);
     const auto [rate, runs] = all.measure(callers, seconds / kAssumedTrips / 2);

@@ -37,6 +37,7 @@ TrainingFacts facts_in(const std::string& folder, const Json& json) {
     facts.batch = json.at("batch").get<int64_t>();
     facts.seed = json.at("seed").get<uint64_t>();
     facts.shuffle = json.at("shuffle").get<bool>();
+    facts.replicas = json.value("replicas", int64_t{1});
     return facts;
   } catch (const Json::exception&) {
     fail("--resume: ", index_of(folder), " is not a checkpoint");
@@ -62,10 +63,10 @@ void Checkpoint::save(const gart::Program& program, const TrainingFacts& facts, 
   if (folder_.empty()) return;
   const std::string states = concat("states-", place.steps, ".safetensors");
   value_or_throw(program.save_states((fs::path(folder_) / states).string()));
-  const Json json = {{"model", facts.model}, {"entry", facts.entry},       {"samples", facts.samples},
-                     {"batch", facts.batch}, {"seed", facts.seed},         {"shuffle", facts.shuffle},
-                     {"epoch", place.epoch}, {"position", place.position}, {"steps", place.steps},
-                     {"states", states}};
+  const Json json = {{"model", facts.model},       {"entry", facts.entry}, {"samples", facts.samples},
+                     {"batch", facts.batch},       {"seed", facts.seed},   {"shuffle", facts.shuffle},
+                     {"replicas", facts.replicas}, {"epoch", place.epoch}, {"position", place.position},
+                     {"steps", place.steps},       {"states", states}};
   const std::string text = json_text(json) + "\n";
   write_file(index_of(folder_), {text.begin(), text.end()});
   for (const auto& file : fs::directory_iterator(folder_)) {
@@ -87,6 +88,7 @@ TrainingPlace Checkpoint::load(const gart::Program& program, const TrainingFacts
   check_same(path, "samples:", saved.samples, now.samples);
   check_same(path, "--batch", saved.batch, now.batch);
   check_same(path, "--seed", saved.seed, now.seed);
+  check_same(path, "--replicas", saved.replicas, now.replicas);
   if (saved.shuffle != now.shuffle)
     fail("--resume: ", path, " comes from a run ", saved.shuffle ? "with" : "without", " shuffling; this one is not");
   TrainingPlace place;

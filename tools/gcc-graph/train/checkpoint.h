@@ -14,13 +14,14 @@ struct TrainingPlace {
   int64_t epoch = 0, position = 0, steps = 0;
 };
 
-/// The model of a training run, and the facts that determine the order of its samples.
+/// The model of a training run, and the facts that determine the order of its samples and the updates.
 struct TrainingFacts {
   std::string model;  // artifact_identity
   std::string entry;
   int64_t samples = 0, batch = 0;
   uint64_t seed = 0;
   bool shuffle = true;
+  int64_t replicas = 1;
 };
 
 /// A folder with checkpoint.json, which names the file of states. Each save writes new states first, then replaces

@@ -69,19 +69,20 @@ void TrainingData::check(const std::string& name, const HostTensor& array, std::
   fixed_batch_ = std::max(fixed_batch_, batch);
 }
 
-const std::map<std::string, gart::TensorView>& TrainingData::batch(std::span<const int64_t> samples) {
+const std::map<std::string, gart::TensorView>& TrainingData::batch(std::span<const int64_t> samples,
+                                                                   BatchMemory& memory) const {
   for (const auto& [name, array] : arrays_) {
     const size_t size = array.bytes.size() / static_cast<size_t>(samples_);
-    std::vector<uint8_t>& rows = rows_[name];
+    std::vector<uint8_t>& rows = memory.rows[name];
     rows.resize(size * samples.size());
     for (size_t i = 0; i < samples.size(); ++i)
       if (size > 0)
         std::memcpy(rows.data() + i * size, array.bytes.data() + static_cast<size_t>(samples[i]) * size, size);
     std::vector<int64_t> shape = array.shape;
     shape[0] = static_cast<int64_t>(samples.size());
-    views_[name] = {rows.data(), array.dtype, gart::Shape(shape), "cpu"};
+    memory.views[name] = {rows.data(), array.dtype, gart::Shape(shape), "cpu"};
   }
-  return views_;
+  return memory.views;
 }
 
 }  // namespace gcg::tools

@@ -15,11 +15,11 @@ namespace {
 
 constexpr double kRefresh = 0.1;  // seconds between changes of the line on a terminal
 
-/// The lines of the file for steps 1, 2, ... up to `kept`. A killed run may have written lines for later steps.
-std::string kept_lines(const std::string& path, int64_t kept) {
+/// The lines of the file for steps 1, 2, ... up to `line_count`. A killed run may have written lines for later steps.
+std::string kept_lines(const std::string& path, int64_t line_count) {
   std::ifstream file(path);
   std::string out, line;
-  for (int64_t i = 1; i <= kept && std::getline(file, line); ++i) {
+  for (int64_t i = 1; i <= line_count && std::getline(file, line); ++i) {
     const auto json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object() || json.value("step", int64_t{0}) != i)
       fail("--metrics ", path, ": line ", i, " is not step ", i, " of the run that --resume continues");
@@ -30,10 +30,10 @@ std::string kept_lines(const std::string& path, int64_t kept) {
 
 }  // namespace
 
-TrainingLog::TrainingLog(const std::string& metrics, int64_t kept, int64_t epochs, int64_t steps, bool quiet)
+TrainingLog::TrainingLog(const std::string& metrics, int64_t line_count, int64_t epochs, int64_t steps, bool quiet)
     : epochs_(epochs), steps_(steps), terminal_(!quiet && isatty(STDERR_FILENO) != 0), quiet_(quiet), path_(metrics) {
   if (metrics.empty()) return;
-  const std::string lines = kept_lines(metrics, kept);
+  const std::string lines = kept_lines(metrics, line_count);
   check_writable(metrics);
   write_file(metrics, {lines.begin(), lines.end()});
   metrics_.open(metrics, std::ios::app);

@@ -15,9 +15,9 @@ struct TrainingStep {
 
 class TrainingLog {
  public:
-  /// `metrics`: a file with a JSON line for each step; empty: none. A resumed run keeps the first `kept` lines of an
-  /// older file. `epochs`, `steps`: numbers for the whole run. Throws Error if the file cannot be written.
-  TrainingLog(const std::string& metrics, int64_t kept, int64_t epochs, int64_t steps, bool quiet);
+  /// `metrics`: a file with a JSON line for each step; empty: none. A resumed run keeps the first `line_count` lines of
+  /// an older file. `epochs`, `steps`: numbers for the whole run. Throws Error if the file cannot be written.
+  TrainingLog(const std::string& metrics, int64_t line_count, int64_t epochs, int64_t steps, bool quiet);
 
   void step(const TrainingStep& step);
   void end_epoch(int64_t epoch);

@@ -196,21 +196,21 @@ PyObject* reshape(const Call& call) {
   static const Operator op = with_ints("Reshape");
   std::optional<Ints> shape = ints_of(call);
   if (!shape) return nullptr;
-  int64_t rest = 1;
+  int64_t known_product = 1;
   int64_t* open = nullptr;
   for (int64_t& extent : *shape) {
     if (extent < 0) {
       if (extent != -1 || open != nullptr) return nullptr;
       open = &extent;
-    } else if (__builtin_mul_overflow(rest, extent, &rest)) {
+    } else if (__builtin_mul_overflow(known_product, extent, &known_product)) {
       return nullptr;
     }
   }
   const Array& x = call.array();
   if (open != nullptr) {
-    if (rest == 0 || x.elements() % rest != 0) return nullptr;
-    *open = x.elements() / rest;
-  } else if (rest != x.elements()) {
+    if (known_product == 0 || x.elements() % known_product != 0) return nullptr;
+    *open = x.elements() / known_product;
+  } else if (known_product != x.elements()) {
     return nullptr;
   }
   if (std::ranges::equal(x.shape(), *shape)) return Py_NewRef(call.self);

@@ -7,7 +7,7 @@ import sqlite3
 from ._errors import GartError
 
 _REFERENCE = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,127})(?:@([1-9][0-9]{0,17}))?")
-_APPLICATION, _FORMAT = 0x47535452, 1  # as in tools/store/schema.h
+_APPLICATION, _FORMAT = 0x47535452, 2  # as in tools/store/schema.h
 
 
 def find(store, model):

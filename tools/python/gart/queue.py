@@ -28,9 +28,9 @@ _Done = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p, c
 class Run(concurrent.futures.Future):
     """The outputs of a run, {name: array}, when it is over. An error is a GartError."""
 
-    def __init__(self, queue, kept):
+    def __init__(self, queue, inputs):
         super().__init__()
-        self._queue, self._kept, self._number = weakref.ref(queue), kept, ctypes.c_uint64()
+        self._queue, self._kept, self._number = weakref.ref(queue), inputs, ctypes.c_uint64()
 
     def cancel(self):
         """Ends the run: at once if it waits, otherwise before its next step. Returns False if the run is over already."""
@@ -90,8 +90,8 @@ class Queue:
         that takes longer fails. Raises GartError if too many runs wait."""
         invocation = session and session.new_invocation(entry)
         codes = self._model._program.interface(entry)[0] if hasattr(self._model, "_program") else {}
-        kept = {name: gart._Memory(f"input '{name}'", array, "cpu", codes.get(name)) for name, array in feeds.items()}
-        run, number, limit = Run(self, kept), next(_numbers), ctypes.c_int64(round((timeout or 0) * 1e6))
+        inputs = {name: gart._Memory(f"input '{name}'", array, "cpu", codes.get(name)) for name, array in feeds.items()}
+        run, number, limit = Run(self, inputs), next(_numbers), ctypes.c_int64(round((timeout or 0) * 1e6))
         if timeout is not None and timeout <= 0:
             raise GartError(f"the timeout is {timeout} s; it must be above 0")
         _open[number] = run, invocation
@@ -101,7 +101,7 @@ class Queue:
                 status = fleet._lib.gart_queue_submit_invocation(self._handle, invocation._invocation, limit, _done, ctypes.c_void_p(number),
                                                                  ctypes.byref(run._number))
             else:
-                named = (_Named * len(kept))(*(_Named(name.encode(), memory.tensor()) for name, memory in kept.items()))
+                named = (_Named * len(inputs))(*(_Named(name.encode(), memory.tensor()) for name, memory in inputs.items()))
                 status = fleet._lib.gart_queue_submit(self._handle, entry and entry.encode(), named, ctypes.c_size_t(len(named)), limit, _done,
                                                       ctypes.c_void_p(number), ctypes.byref(run._number))
             fleet._check(status)

@@ -9,17 +9,17 @@ using namespace gart_sim;
 
 namespace {
 
-LibraryWork make_work(const gart_sim_work& given) {
-  const std::shared_ptr<void> data(given.data, given.drop);
-  LibraryWork work{given.name, [run = given.run, data] { run(data.get()); }, {}, {}};
+LibraryWork make_work(const gart_sim_work& request) {
+  const std::shared_ptr<void> data(request.data, request.drop);
+  LibraryWork work{request.name, [run = request.run, data] { run(data.get()); }, {}, {}};
   const auto ranges = [](const gart_sim_range* from, size_t count) {
     std::vector<Range> out(count);
     std::transform(from, from + count, out.begin(),
                    [](const gart_sim_range& range) { return Range{range.begin, range.end}; });
     return out;
   };
-  merge(work.reads, ranges(given.reads, given.read_count));
-  merge(work.writes, ranges(given.writes, given.write_count));
+  merge(work.reads, ranges(request.reads, request.read_count));
+  merge(work.writes, ranges(request.writes, request.write_count));
   return work;
 }
 
@@ -65,9 +65,9 @@ extern "C" __attribute__((visibility("default"))) int gart_sim_call(const char* 
   return World::get().count(name);
 }
 
-extern "C" __attribute__((visibility("default"))) int gart_sim_enqueue(void* handle, const gart_sim_work* given) {
+extern "C" __attribute__((visibility("default"))) int gart_sim_enqueue(void* handle, const gart_sim_work* request) {
   const std::unique_lock held(World::get().mutex);
-  LibraryWork work = make_work(*given);
+  LibraryWork work = make_work(*request);
   Stream* stream = World::get().streams.find(handle);
   if (!stream) return kInvalidHandle;
   if (stream->capture && !stream->is_relaxed) {
@@ -83,9 +83,9 @@ extern "C" __attribute__((visibility("default"))) int gart_sim_enqueue(void* han
   return 0;
 }
 
-extern "C" __attribute__((visibility("default"))) int gart_sim_add_work(void* handle, const gart_sim_work* given) {
+extern "C" __attribute__((visibility("default"))) int gart_sim_add_work(void* handle, const gart_sim_work* request) {
   const std::unique_lock held(World::get().mutex);
-  LibraryWork work = make_work(*given);
+  LibraryWork work = make_work(*request);
   Graph* graph = World::get().graphs.find(handle);
   if (!graph) return kInvalidHandle;
   append(*graph, std::move(work));

@@ -24,13 +24,13 @@ bool is_taken() {
   static int forms = 0;
   const testing::TestInfo* now = testing::UnitTest::GetInstance()->current_test_info();
   if (std::exchange(test, now) != now) forms = 0;
-  const int form = forms++;
-  return all || form < 12 || form % 23 == 0;
+  const int variant = forms++;
+  return all || variant < 12 || variant % 23 == 0;
 }
 
 int forms_checked = 0;
 
-void check_simulated(const RowVariant& form) {
+void check_simulated(const RowVariant& variant) {
   if (!is_taken()) return;
   ++forms_checked;
   static const Backends backends = [] {
@@ -38,7 +38,7 @@ void check_simulated(const RowVariant& form) {
     all.push_back(cuda::make_cuda_backend(gart_sim::simulation_cache()));
     return all;
   }();
-  check_variant_on_gpu(form, kTarget, backends);
+  check_variant_on_gpu(variant, kTarget, backends);
   for (const std::string& report : gart_sim::sim_reports()) ADD_FAILURE() << report;
   EXPECT_EQ(gart_sim::sim_alive(), "");
   gart_sim::sim_revive();

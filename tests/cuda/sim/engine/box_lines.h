@@ -39,10 +39,10 @@ void each_line(const BoxCopy& copy, const Line& line) {
   if (map.is_im2col) return each_pixel(copy, line);
   for (size_t i = 0; i < map.lines(); ++i) {
     auto at = copy.at;
-    size_t rest = i;
+    size_t remainder = i;
     for (unsigned d = 1; d < map.rank; ++d) {
-      at[d] += static_cast<int64_t>(rest % map.count(d) * map.steps[d]);
-      rest /= map.count(d);
+      at[d] += static_cast<int64_t>(remainder % map.count(d) * map.steps[d]);
+      remainder /= map.count(d);
     }
     line(i * map.line_bytes(), at);
   }

@@ -29,7 +29,7 @@ class SharedShadow {
   };
   // Records that lane `lane` of a warp of the cluster touches these bytes. Returns the race, if any.
   Race touch(size_t offset, size_t bytes, unsigned warp, unsigned lane, Access access, const WarpClocks& clocks);
-  // Finds an access to these bytes of which the warp does not know that it is over.
+  // Finds an access to these bytes that may not be over, as far as the warp knows.
   [[nodiscard]] Race unordered(size_t offset, size_t bytes, unsigned warp, const WarpClocks& clocks) const;
 
  private:

@@ -32,20 +32,20 @@ std::vector<int> notes_of(const Descriptor& engine, int name) {
   return fills_graphs(engine) ? std::vector<int>{3} : std::vector<int>{};
 }
 
-using Getter = int (*)(const Descriptor& d, int name, int64_t wanted, int64_t* count, void* values);
+using Getter = int (*)(const Descriptor& d, int name, int64_t requested, int64_t* count, void* values);
 
 // True if `values` holds live descriptors of this type, one for each result.
-bool has_places(int64_t wanted, void* values, int64_t count, DescriptorType type) {
+bool has_places(int64_t requested, void* values, int64_t count, DescriptorType type) {
   const auto* places = static_cast<Descriptor**>(values);
-  return std::all_of(places, places + std::min(wanted, count),
+  return std::all_of(places, places + std::min(requested, count),
                      [type](const Descriptor* d) { return is_alive(d) && d->type == type; });
 }
 
-int get_configs(const Descriptor& d, int, int64_t wanted, int64_t* count, void* values) {
+int get_configs(const Descriptor& d, int, int64_t requested, int64_t* count, void* values) {
   *count = kEngines;
   if (!values) return kSuccess;
-  if (!has_places(wanted, values, *count, kEngineConfig)) return refuse(kBadParam, "other than configurations");
-  for (int i = 0; i < std::min<int64_t>(wanted, kEngines); ++i) {
+  if (!has_places(requested, values, *count, kEngineConfig)) return refuse(kBadParam, "other than configurations");
+  for (int i = 0; i < std::min<int64_t>(requested, kEngines); ++i) {
     Descriptor& config = *static_cast<Descriptor**>(values)[i];
     config.engine = i;
     config.knobs.clear();
@@ -56,8 +56,9 @@ int get_configs(const Descriptor& d, int, int64_t wanted, int64_t* count, void* 
   return kSuccess;
 }
 
-int get_engine(const Descriptor& d, int, int64_t wanted, int64_t* count, void* values) {
-  if (wanted < 1 || !values || !has_places(1, values, 1, kEngine)) return refuse(kBadParam, "no place for the engine");
+int get_engine(const Descriptor& d, int, int64_t requested, int64_t* count, void* values) {
+  if (requested < 1 || !values || !has_places(1, values, 1, kEngine))
+    return refuse(kBadParam, "no place for the engine");
   Descriptor& engine = **static_cast<Descriptor**>(values);
   engine.engine = d.engine;
   engine.graph = d.graph;
@@ -66,13 +67,13 @@ int get_engine(const Descriptor& d, int, int64_t wanted, int64_t* count, void* v
   return kSuccess;
 }
 
-int get_knob_choices(const Descriptor& d, int, int64_t wanted, int64_t* count, void* values) {
+int get_knob_choices(const Descriptor& d, int, int64_t requested, int64_t* count, void* values) {
   *count = 0;  // without a buffer, the real library does not report their number
   if (!values) return kSuccess;
   *count = static_cast<int64_t>(d.knobs.size());
-  if (!has_places(wanted, values, *count, kKnobChoice)) return refuse(kBadParam, "other than knob choices");
+  if (!has_places(requested, values, *count, kKnobChoice)) return refuse(kBadParam, "other than knob choices");
   auto knob = d.knobs.begin();
-  for (int64_t i = 0; i < std::min(wanted, *count); ++i, ++knob) {
+  for (int64_t i = 0; i < std::min(requested, *count); ++i, ++knob) {
     Descriptor& choice = *static_cast<Descriptor**>(values)[i];
     const auto keep = [&choice](int name, int type, const auto& value) {
       const auto* bytes = reinterpret_cast<const unsigned char*>(&value);
@@ -86,24 +87,25 @@ int get_knob_choices(const Descriptor& d, int, int64_t wanted, int64_t* count, v
 }
 
 // The value that the caller has set.
-int get_value(const Descriptor& d, int name, int64_t wanted, int64_t* count, void* values) {
+int get_value(const Descriptor& d, int name, int64_t requested, int64_t* count, void* values) {
   *count = 1;
   const auto& bytes = d.values.at(name).bytes;
-  if (values && wanted > 0) memcpy(values, bytes.data(), bytes.size());
+  if (values && requested > 0) memcpy(values, bytes.data(), bytes.size());
   return kSuccess;
 }
 
-int get_index(const Descriptor& d, int, int64_t wanted, int64_t* count, void* values) {
+int get_index(const Descriptor& d, int, int64_t requested, int64_t* count, void* values) {
   const int64_t index = kFirstIndex + d.engine;
   *count = 1;
-  if (values && wanted > 0) memcpy(values, &index, sizeof index);
+  if (values && requested > 0) memcpy(values, &index, sizeof index);
   return kSuccess;
 }
 
-int get_notes(const Descriptor& d, int name, int64_t wanted, int64_t* count, void* values) {
+int get_notes(const Descriptor& d, int name, int64_t requested, int64_t* count, void* values) {
   const std::vector<int> notes = notes_of(d, name);
   *count = static_cast<int64_t>(notes.size());
-  if (values) memcpy(values, notes.data(), std::min<size_t>(notes.size(), static_cast<size_t>(wanted)) * sizeof(int));
+  if (values)
+    memcpy(values, notes.data(), std::min<size_t>(notes.size(), static_cast<size_t>(requested)) * sizeof(int));
   return kSuccess;
 }
 
@@ -175,11 +177,11 @@ int finalize_config(Descriptor& d) {
 
 bool is_of_engines(int name) { return find(name) != nullptr; }
 
-int get_of_engines(const Descriptor& d, int name, int type, int64_t wanted, int64_t* count, void* values) {
+int get_of_engines(const Descriptor& d, int name, int type, int64_t requested, int64_t* count, void* values) {
   const Attribute& attribute = *find(name);
   if (d.type != attribute.of || !d.is_final) return refuse(kBadParam, "an attribute of another descriptor");
-  if (type != attribute.type || wanted < 0) return refuse(kBadParam, "an attribute of another type");
-  return attribute.get(d, name, wanted, count, values);
+  if (type != attribute.type || requested < 0) return refuse(kBadParam, "an attribute of another type");
+  return attribute.get(d, name, requested, count, values);
 }
 
 bool fills_graphs(const Descriptor& d) {

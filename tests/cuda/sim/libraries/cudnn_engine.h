@@ -15,7 +15,7 @@ int finalize_config(Descriptor& d);
 
 // Attributes of heuristics, configurations, engines and knob choices.
 bool is_of_engines(int name);
-int get_of_engines(const Descriptor& d, int name, int type, int64_t wanted, int64_t* count, void* values);
+int get_of_engines(const Descriptor& d, int name, int type, int64_t requested, int64_t* count, void* values);
 
 bool fills_graphs(const Descriptor& plan);
 int64_t workspace_of(const Descriptor& plan);

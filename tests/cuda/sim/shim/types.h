@@ -12,7 +12,7 @@ extern State state;
 #define __host__
 #define __device__
 #define __global__ __attribute__((visibility("hidden")))
-// One block runs at a time, on one thread of the host, whose static shared memory is the block's.
+// One block runs at a time, on one thread of the host. So the thread's variables are the block's shared memory.
 #define __shared__ static __thread
 #define __constant__ static
 #define __grid_constant__

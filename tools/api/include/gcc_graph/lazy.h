@@ -150,7 +150,7 @@ GCC_GRAPH_API Recording import_function(const std::string& name, std::span<const
                                         const std::vector<std::string>& libraries);
 
 /// Computes these values. Values on the way that have handles are computed, too.
-GCC_GRAPH_API void evaluate(std::span<const Array> wanted);
+GCC_GRAPH_API void evaluate(std::span<const Array> values);
 
 /// While a Tape exists, computed values keep the nodes that made them (for gradients and for saving).
 class GCC_GRAPH_API Tape {

@@ -23,11 +23,11 @@ class IndexFault(Error, IndexError):
 def _load():
     here = os.path.dirname(os.path.abspath(__file__))
     root = os.path.join(here, *[os.pardir] * 4)
-    given = os.environ.get("GCC_GRAPH_LAZY_MODULE")
+    module_path = os.environ.get("GCC_GRAPH_LAZY_MODULE")
     package = importlib.util.find_spec("gcc_graph")
     folders = [os.path.join(root, "build", "release", "lib"), here]
     folders += [os.path.join(folder, "lib") for folder in (package.submodule_search_locations or ())] if package else []
-    for path in [given] if given else [os.path.join(folder, "_gart_lazy.abi3.so") for folder in folders]:
+    for path in [module_path] if module_path else [os.path.join(folder, "_gart_lazy.abi3.so") for folder in folders]:
         if os.path.exists(path):
             loader = importlib.machinery.ExtensionFileLoader("_gart_lazy", path)
             module = importlib.util.module_from_spec(importlib.util.spec_from_loader("_gart_lazy", loader))
@@ -126,13 +126,13 @@ def result_type(*operands):
     kinds = [DTYPES[o._code] if isinstance(o, Array) else o for o in operands]
     typed = [k for k in kinds if isinstance(k, np.dtype)]
     if not typed:
-        made = np.result_type(*kinds)
-        return float32 if made == float64 else made
+        common = np.result_type(*kinds)
+        return float32 if common == float64 else common
     if bfloat16 is not None and bfloat16 in typed:
         others = [t for t in typed if t != bfloat16 and is_float(t)]
         return bfloat16 if not others else (float64 if float64 in others else float32)
-    made = np.result_type(*kinds)
-    return float32 if made == float64 and float64 not in typed else made
+    common = np.result_type(*kinds)
+    return float32 if common == float64 and float64 not in typed else common
 
 
 def floats_of(dtype):

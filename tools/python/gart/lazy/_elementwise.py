@@ -44,11 +44,11 @@ def _divide(name, a, b):
 
 def _float_divide(name, x, y):
     """Uses C's remainder, which is exact; a quotient could be rounded up to the next integer."""
-    rest = record("Mod", (x, y), {"fmod": 1})
-    is_turned = (rest != 0) & ((rest < 0) != (y < 0))
+    truncated = record("Mod", (x, y), {"fmod": 1})
+    is_turned = (truncated != 0) & ((truncated < 0) != (y < 0))
     if name == "remainder":
-        return where(rest == 0, cast(where(y < 0, -0.0, 0.0), dtype_of(y)), where(is_turned, rest + y, rest))
-    return where(y == 0, x / y, core.rint((x - rest) / y) - cast(is_turned, dtype_of(x)))
+        return where(truncated == 0, cast(where(y < 0, -0.0, 0.0), dtype_of(y)), where(is_turned, truncated + y, truncated))
+    return where(y == 0, x / y, core.rint((x - truncated) / y) - cast(is_turned, dtype_of(x)))
 
 
 def binary(name, a, b):

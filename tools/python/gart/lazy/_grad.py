@@ -12,19 +12,19 @@ from ._shapes import zeros_like
 class _Node:
     """One recorded operator: `x` its operands, `y` its result."""
 
-    def __init__(self, result, made):
-        self.name, self.index, self.attributes, self.x, self.ints, self.serial = made
+    def __init__(self, result, maker):
+        self.name, self.index, self.attributes, self.x, self.ints, self.serial = maker
         self.y = result
 
 
-def _backward(loss, wanted):
+def _backward(loss, variables):
     """The gradients of `loss` by each of `wanted`. Visits the newest node first, so a node's gradient is complete when its rule runs."""
-    ends = {w._identity() for w in wanted}
+    ends = {w._identity() for w in variables}
     reaches = _reaching(loss, ends)
     gradients = {loss._identity(): array(np.ones(loss.shape, dtype_of(loss)))}
     queue, queued = [], {loss._identity()}
-    if (made := reaches.get(loss._identity())) is not None:
-        queue.append((-made.serial, loss._identity()))
+    if (maker := reaches.get(loss._identity())) is not None:
+        queue.append((-maker.serial, loss._identity()))
     while queue:
         _, key = heapq.heappop(queue)
         node, g = reaches[key], gradients.get(key)
@@ -42,7 +42,7 @@ def _backward(loss, wanted):
             if to in reaches and to not in queued:
                 queued.add(to)
                 heapq.heappush(queue, (-reaches[to].serial, to))
-    return [gradients.get(w._identity(), zeros_like(w)) for w in wanted]
+    return [gradients.get(w._identity(), zeros_like(w)) for w in variables]
 
 
 def _reaching(loss, ends):
@@ -55,10 +55,10 @@ def _reaching(loss, ends):
         if key in ends:
             found.append(key)
             continue
-        made = value._made_by()
-        if made is None:
+        maker = value._made_by()
+        if maker is None:
             continue
-        nodes[key] = _Node(value, made)
+        nodes[key] = _Node(value, maker)
         for x in nodes[key].x:
             if x is None:
                 continue

@@ -129,8 +129,8 @@ def _slice(g, n):
             g = concatenate([p for p in (zeros(before, dtype_of(g)), g, zeros(after, dtype_of(g))) if p.shape[axis]], axis)
         else:
             rows = moveaxis(g, axis, 0)
-            made = record("ScatterND", (zeros((x.shape[axis],) + rows.shape[1:], dtype_of(g)), array(places.reshape(-1, 1)), rows))
-            g = moveaxis(made, 0, axis)
+            scattered = record("ScatterND", (zeros((x.shape[axis],) + rows.shape[1:], dtype_of(g)), array(places.reshape(-1, 1)), rows))
+            g = moveaxis(scattered, 0, axis)
     return [g]
 
 
@@ -170,20 +170,20 @@ def _einsum(g, n):
     for k, (term, x) in enumerate(zip(terms, n.x)):
         others = [t for i, t in enumerate(terms) if i != k] + [result]
         seen = set("".join(others))
-        kept = "".join(dict.fromkeys(c for c in term if c in seen))
+        remaining = "".join(dict.fromkeys(c for c in term if c in seen))
         values = [v for i, v in enumerate(n.x) if i != k] + [g]
-        dx = record("Einsum", values, {"equation": f"{','.join(others)}->{kept}"})
-        out.append(_over_diagonals(dx, term, kept, [extents[c] for c in term], x))
+        dx = record("Einsum", values, {"equation": f"{','.join(others)}->{remaining}"})
+        out.append(_over_diagonals(dx, term, remaining, [extents[c] for c in term], x))
     return out
 
 
-def _over_diagonals(dx, term, kept, extents, x):
+def _over_diagonals(dx, term, remaining, extents, x):
     """Expands from the kept letters to all of the term's letters: repeats along a summed letter, writes to the diagonal
     for a repeated letter."""
     first = {c: term.index(c) for c in term}
-    order = sorted(kept, key=term.index)
-    dx = transpose(dx, [kept.index(c) for c in order]) if kept else dx
-    dx = reshape(dx, [dx.shape[order.index(c)] if c in kept and first[c] == i else 1 for i, c in enumerate(term)])
+    order = sorted(remaining, key=term.index)
+    dx = transpose(dx, [remaining.index(c) for c in order]) if remaining else dx
+    dx = reshape(dx, [dx.shape[order.index(c)] if c in remaining and first[c] == i else 1 for i, c in enumerate(term)])
     for i, c in enumerate(term):
         if first[c] != i:
             shape = [extents[i] if j in (i, first[c]) else 1 for j in range(len(term))]
@@ -298,10 +298,10 @@ def _batch_norm(g, n):
         raise Error("BatchNormalization in training mode has no gradient; mean and var have one")
     x, scale, _, mean, var = n.x
     along = (1, -1) + (1,) * (x.ndim - 2)
-    rest = (0, *range(2, x.ndim))
+    other_axes = (0, *range(2, x.ndim))
     inverse = 1 / core.sqrt(var + n.attributes.get("epsilon", 1e-5))
-    centred, total = x - reshape(mean, along), sum_(g, rest)
-    moment = sum_(g * centred, rest)
+    centred, total = x - reshape(mean, along), sum_(g, other_axes)
+    moment = sum_(g * centred, other_axes)
     return [g * reshape(scale * inverse, along), moment * inverse, total, -total * scale * inverse, moment * scale * inverse ** 3 * -0.5]
 
 
@@ -316,8 +316,8 @@ def _group_norm(g, n):
     inverse = 1 / core.sqrt((centred * centred).mean(2, True) + n.attributes.get("epsilon", 1e-5))
     normal, gs = centred * inverse, reshape(g * reshape(scale, per_channel), per_group)
     dx = (gs - gs.mean(2, True) - normal * (gs * normal).mean(2, True)) * inverse
-    rest = (0, *range(2, x.ndim))
-    return [reshape(dx, x.shape), sum_(g * reshape(normal, x.shape), rest), sum_(g, rest)]
+    other_axes = (0, *range(2, x.ndim))
+    return [reshape(dx, x.shape), sum_(g * reshape(normal, x.shape), other_axes), sum_(g, other_axes)]
 
 
 def _tile(g, n):
@@ -360,8 +360,8 @@ def _scattered(scatter, gather, ordered):
         if how not in ("none", "add"):
             raise Error(f"{n.name} with reduction '{how}' has no gradient")
         axis = {"axis": n.attributes.get("axis", 0)} if ordered else None
-        kept = g if how == "add" else record(scatter, (g, indices, zeros_like(updates)), axis)
-        return [kept, None, record(gather, (g, indices), axis)]
+        dx = g if how == "add" else record(scatter, (g, indices, zeros_like(updates)), axis)
+        return [dx, None, record(gather, (g, indices), axis)]
     return rule
 
 

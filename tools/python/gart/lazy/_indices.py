@@ -76,8 +76,8 @@ def _gathered(x, arrays):
         return take(x, arrays[0][1], arrays[0][0])
     axes = [a for a, _ in arrays]
     indices = broadcast_arrays(*(cast(i, int64) for _, i in arrays))
-    rest = [a for a in range(x.ndim) if a not in axes]
-    out = record("GatherND", (transpose(x, axes + rest), stack(indices, -1)))
+    other_axes = [a for a in range(x.ndim) if a not in axes]
+    out = record("GatherND", (transpose(x, axes + other_axes), stack(indices, -1)))
     if axes != list(range(axes[0], axes[0] + len(axes))) or axes[0] == 0:
         return out
     rank = indices[0].ndim  # NumPy keeps the place of index dimensions that are neighbours
@@ -114,8 +114,8 @@ def take_along_axis(x, indices, axis=-1):
     axis = axis_of(axis, x.ndim)
     if indices.ndim != x.ndim:
         raise Error(f"indices of {indices.ndim} dimensions for {x.ndim}")
-    whole = np.broadcast_shapes(*(v.shape[:axis] + (1,) + v.shape[axis + 1:] for v in (x, indices)))
-    fit = lambda v: broadcast_to(v, whole[:axis] + (v.shape[axis],) + whole[axis + 1:])  # noqa: E731
+    broadcast_shape = np.broadcast_shapes(*(v.shape[:axis] + (1,) + v.shape[axis + 1:] for v in (x, indices)))
+    fit = lambda v: broadcast_to(v, broadcast_shape[:axis] + (v.shape[axis],) + broadcast_shape[axis + 1:])  # noqa: E731
     return record("GatherElements", (fit(x), fit(cast(indices, int64))), {"axis": axis})
 
 
@@ -165,12 +165,12 @@ def isin(x, values, invert=False):
 # ---- functions whose result's size depends on the data: NumPy computes them now
 
 def _now(name):
-    theirs = getattr(np, name)
+    function = getattr(np, name)
 
     def call(*arguments, **named):
         values = [v.numpy() if isinstance(v, Array) else v for v in arguments]
-        made = theirs(*values, **{k: v.numpy() if isinstance(v, Array) else v for k, v in named.items()})
-        return tuple(array(v) for v in made) if isinstance(made, (tuple, list)) else array(made)
+        result = function(*values, **{k: v.numpy() if isinstance(v, Array) else v for k, v in named.items()})
+        return tuple(array(v) for v in result) if isinstance(result, (tuple, list)) else array(result)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"numpy.{name}, computed at once, because the size of the result depends on the values."
     return call

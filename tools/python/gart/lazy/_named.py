@@ -69,19 +69,19 @@ class Function:
         else:
             arrays = []
             key = _parts((arguments, named), self.name, arrays)
-        form = self._forms.get(key)
-        if form is None:
-            form = self._forms[key] = self._record(arguments, named)
+        entry = self._forms.get(key)
+        if entry is None:
+            entry = self._forms[key] = self._record(arguments, named)
             while len(self._forms) > _MOST_FORMS:
                 self._forms.pop(next(iter(self._forms)), None)
-        recording, result, is_tuple = form
-        made = recording(arrays)
+        recording, result, is_tuple = entry
+        results = recording(arrays)
         if is_tuple:
-            return tuple(made)
+            return tuple(results)
         if isinstance(result, Array):
-            return made[0]
-        made = iter(made)
-        return _with_arrays(result, lambda _: next(made))
+            return results[0]
+        results = iter(results)
+        return _with_arrays(result, lambda _: next(results))
 
     def _record(self, arguments, named):
         active = _being_recorded.__dict__.setdefault("functions", [])
@@ -139,8 +139,8 @@ class _Imported:
         recording = self._forms.get(key)
         if recording is None:
             recording = self._forms[key] = core.import_function(self.name, arrays, self._libraries)
-        made = recording(arrays)
-        return made[0] if len(made) == 1 else tuple(made)
+        results = recording(arrays)
+        return results[0] if len(results) == 1 else tuple(results)
 
 
 class Library:

@@ -64,10 +64,10 @@ def tensordot(a, b, axes=2):
 def einsum(equation, *operands):
     """Sums of products as the subscripts say, like NumPy's."""
     if not isinstance(equation, str):  # NumPy's other arguments: each operand is followed by a list of numbers
-        given = (equation, *operands)
-        letters = ["".join("..." if i is Ellipsis else string.ascii_letters[i] for i in axes) for axes in given[1::2]]
-        result = "->" + "".join("..." if i is Ellipsis else string.ascii_letters[i] for i in given[-1]) if len(given) % 2 else ""
-        equation, operands = ",".join(letters) + result, given[:len(given) - len(given) % 2:2]
+        arguments = (equation, *operands)
+        letters = ["".join("..." if i is Ellipsis else string.ascii_letters[i] for i in axes) for axes in arguments[1::2]]
+        result = "->" + "".join("..." if i is Ellipsis else string.ascii_letters[i] for i in arguments[-1]) if len(arguments) % 2 else ""
+        equation, operands = ",".join(letters) + result, arguments[:len(arguments) - len(arguments) % 2:2]
     equation = equation.replace(" ", "")
     if "->" not in equation:
         letters = [c for c in equation if c.isalpha()]
@@ -103,12 +103,12 @@ def convolve(a, v, mode="full"):
         raise Error(f"there is no mode '{mode}'; known: full, same, valid")
     if a.shape[0] < v.shape[0]:
         a, v = v, a
-    given, n, m = dtype_of(a), a.shape[0], v.shape[0]
-    if not is_float(given):
+    a_type, n, m = dtype_of(a), a.shape[0], v.shape[0]
+    if not is_float(a_type):
         a, v = cast(a, np.float64), cast(v, np.float64)
     before, after = {"full": (m - 1, m - 1), "same": (m // 2, (m - 1) // 2), "valid": (0, 0)}[mode]
-    made = record("Conv", (reshape(a, (1, 1, n)), reshape(flip(v, 0), (1, 1, m))), {"pads": [before, after]})
-    return cast(ravel(made), given)
+    product = record("Conv", (reshape(a, (1, 1, n)), reshape(flip(v, 0), (1, 1, m))), {"pads": [before, after]})
+    return cast(ravel(product), a_type)
 
 
 def correlate(a, v, mode="valid"):

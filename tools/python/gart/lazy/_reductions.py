@@ -31,12 +31,12 @@ def _where(condition, a, b):
 
 def _sum_type(x, dtype):
     """The type of a sum: NumPy sums narrow integers as wide ones."""
-    given = dtype_of(array(x))
+    input_type = dtype_of(array(x))
     if dtype is not None:
         return dtype
-    if given.kind == "b" or (given.kind == "i" and given.itemsize < 8):
+    if input_type.kind == "b" or (input_type.kind == "i" and input_type.itemsize < 8):
         return int64
-    return np.dtype(np.uint64) if given.kind == "u" and given.itemsize < 8 else None
+    return np.dtype(np.uint64) if input_type.kind == "u" and input_type.itemsize < 8 else None
 
 
 def _mean_type(x, dtype=None):
@@ -348,12 +348,12 @@ def topk(x, k, axis=-1, largest=True):
 def _sorted(x, axis):
     """(values, indices), in ascending order; NaN comes last."""
     x = array(x)
-    given = dtype_of(x)
+    input_type = dtype_of(x)
     if axis is None:
         x, axis = ravel(x), -1
     if not x.ndim:
         raise Error("a 0-dimensional array cannot be sorted")
-    if given == bool_:
+    if input_type == bool_:
         values, places = topk(cast(x, int32), x.shape[axis], axis, largest=False)
         return cast(values, bool_), places
     return topk(x, x.shape[axis], axis, largest=False)
@@ -386,12 +386,12 @@ def quantile(x, q, axis=None, keepdims=False, method="linear"):
     x = array(x)
     x = cast(x, _mean_type(x) or dtype_of(x))
     axes = axes_of(axis, x.ndim)
-    rest = [a for a in range(x.ndim) if a not in axes]
-    shape = [1 if a in axes else n for a, n in enumerate(x.shape)] if keepdims else [x.shape[a] for a in rest]
+    other_axes = [a for a in range(x.ndim) if a not in axes]
+    shape = [1 if a in axes else n for a, n in enumerate(x.shape)] if keepdims else [x.shape[a] for a in other_axes]
     count = _count(x, axes)
     if not count:
         raise Error(f"quantiles of no elements are not defined: {x.shape} along {tuple(axes)}")
-    rows = sort(reshape(x.transpose(rest + axes), [x.shape[a] for a in rest] + [count]))
+    rows = sort(reshape(x.transpose(other_axes + axes), [x.shape[a] for a in other_axes] + [count]))
     unknown = any(isnan(rows), -1)
 
     def one(share):
@@ -404,8 +404,8 @@ def quantile(x, q, axis=None, keepdims=False, method="linear"):
         value = a if part == 0 else b if part == 1 else a + (b - a) * part if part < 0.5 else b - (b - a) * (1 - part)
         return reshape(where(unknown, np.nan, value), shape)
     shares = np.asarray(q.numpy() if isinstance(q, Array) else q, np.float64)
-    made = [one(float(s)) for s in shares.reshape(-1)]
-    return made[0] if not shares.ndim else reshape(concatenate([expand_dims(m, 0) for m in made], 0), list(shares.shape) + shape)
+    result = [one(float(s)) for s in shares.reshape(-1)]
+    return result[0] if not shares.ndim else reshape(concatenate([expand_dims(m, 0) for m in result], 0), list(shares.shape) + shape)
 
 
 def percentile(x, q, axis=None, keepdims=False, method="linear"):
@@ -424,8 +424,8 @@ def cov(x, y=None, rowvar=True, ddof=1):
     """The covariance matrix of variables in rows."""
     x = _rows(x, y, rowvar)
     centred = x - mean(x, axis=1, keepdims=True)
-    made = (centred @ centred.T) / float(x.shape[1] - ddof)
-    return reshape(made, ()) if made.size == 1 else made
+    result = (centred @ centred.T) / float(x.shape[1] - ddof)
+    return reshape(result, ()) if result.size == 1 else result
 
 
 def corrcoef(x, y=None, rowvar=True):

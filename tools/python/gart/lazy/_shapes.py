@@ -69,12 +69,12 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
         start, stop = together(start, stop, floats=True)
         t = array(np.linspace(0, 1, num, endpoint), dtype_of(start))
         start, stop = broadcast_arrays(start, stop)
-        made = start + reshape(t, (num,) + (1,) * start.ndim) * (stop - start)
-        made = made if not axis else moveaxis(made, 0, axis)
-        made = made if dtype is None else cast(made, dtype)
-        return (made, (stop - start) / builtins.max(1, num - bool(endpoint))) if retstep else made
-    made = np.linspace(start, stop, num, endpoint, retstep, np.float64, axis)
-    return (array(made[0], dtype or float32), float(made[1])) if retstep else array(made, dtype or float32)
+        result = start + reshape(t, (num,) + (1,) * start.ndim) * (stop - start)
+        result = result if not axis else moveaxis(result, 0, axis)
+        result = result if dtype is None else cast(result, dtype)
+        return (result, (stop - start) / builtins.max(1, num - bool(endpoint))) if retstep else result
+    result = np.linspace(start, stop, num, endpoint, retstep, np.float64, axis)
+    return (array(result[0], dtype or float32), float(result[1])) if retstep else array(result, dtype or float32)
 
 
 def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=float32):
@@ -120,12 +120,12 @@ def indices(dimensions, dtype=None):
 class _Grid:
     """gl.mgrid[0:3, 0:4], gl.ogrid[0:3, 0:4]."""
 
-    def __init__(self, theirs):
-        self._theirs = theirs
+    def __init__(self, numpy_fault):
+        self._theirs = numpy_fault
 
     def __getitem__(self, slices):
-        made = self._theirs[slices]
-        return tuple(array(g) for g in made) if isinstance(made, (tuple, list)) else array(made)
+        result = self._theirs[slices]
+        return tuple(array(g) for g in result) if isinstance(result, (tuple, list)) else array(result)
 
 
 mgrid, ogrid = _Grid(np.mgrid), _Grid(np.ogrid)
@@ -171,10 +171,10 @@ def reshape(x, *shape, order="C"):
         raise Error(f"there is no order {order!r} of elements; known: C, F, A")
     shape = list(extents_of(shape[0])) if len(shape) == 1 else [operator_index(n) for n in shape]
     if -1 in shape:
-        rest = -math.prod(shape)
-        if rest <= 0 or x.size % rest:
+        known = -math.prod(shape)
+        if known <= 0 or x.size % known:
             raise Error(f"{x.shape} has {x.size} elements, not a multiple of those of {tuple(shape)}")
-        shape[shape.index(-1)] = x.size // rest
+        shape[shape.index(-1)] = x.size // known
     if math.prod(shape) != x.size or builtins.any(n < 0 for n in shape):
         raise Error(f"{x.shape} has {x.size} elements, which do not fit {tuple(shape)}")
     if order == "F":
@@ -268,8 +268,8 @@ def atleast_3d(*arrays):
 
 
 def _each(arrays, change):
-    made = [change(array(x)) for x in arrays]
-    return made[0] if len(made) == 1 else tuple(made)
+    result = [change(array(x)) for x in arrays]
+    return result[0] if len(result) == 1 else tuple(result)
 
 
 def shape(x):

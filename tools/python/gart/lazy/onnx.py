@@ -61,21 +61,21 @@ def operator(name):
     def call(*operands, outputs=1, **attributes):
         if len(operands) < least or 0 <= most < len(operands):
             raise Error(f"{name} takes {least} to {most} operands, not {len(operands)}")
-        kinds, arrays, ints, given = "", [], [], dict(attributes)
+        kinds, arrays, ints, named = "", [], [], dict(attributes)
         for k, value in enumerate(operands):
             if value is not None and str(k) in _NUMBERS.get(name, "") and not isinstance(value, (Array, constant)):
                 value = constant(value)
             if value is None:
                 kinds += "_"
             elif isinstance(value, constant):
-                kinds, given[f"#{k}"] = kinds + "f", value.numbers
+                kinds, named[f"#{k}"] = kinds + "f", value.numbers
             elif str(k) in static and not isinstance(value, Array) and (numbers := _integers(value)) is not None:
                 kinds += "s" if (name, k) in _SCALAR else "i"
                 ints.append(numbers)
             else:
                 kinds += "x"
                 arrays.append(array(value))
-        return record(name, arrays, given or None, outputs, kinds, ints)
+        return record(name, arrays, named or None, outputs, kinds, ints)
     call.__name__ = call.__qualname__ = name
     call.__doc__ = f"{name}: {least} to {'any number of' if most < 0 else most} operands, up to {most_outputs} results."
     return call

@@ -1,4 +1,4 @@
-// Inputs whose values are known when the model is compiled.
+// Inputs that the caller makes constant.
 #pragma once
 
 #include <map>

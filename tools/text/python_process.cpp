@@ -1,4 +1,4 @@
-#include "tools/gcc-graph/text/python_process.h"
+#include "tools/text/python_process.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -39,6 +39,8 @@ PythonProcess::PythonProcess(const std::string& python, const std::string& scrip
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  // A socket of a server would otherwise stay open as long as the child runs.
+  posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
   const int error = posix_spawnp(&pid_, python.c_str(), &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);

@@ -16,7 +16,7 @@ class StopText {
   /// True after a stop word, which ends the text.
   bool has_stopped() const { return stopped_; }
   /// The part that was held back; called at the end of the text.
-  std::string rest() { return std::move(held_); }
+  std::string held_back() { return std::move(held_); }
 
  private:
   std::vector<std::string> stops_;

@@ -1,4 +1,4 @@
-#include "tools/gcc-graph/text/stop_text.h"
+#include "tools/text/stop_text.h"
 
 #include <algorithm>
 #include <string_view>

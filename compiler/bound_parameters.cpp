@@ -1,4 +1,4 @@
-#include "compiler/bind_parameters.h"
+#include "compiler/bound_parameters.h"
 
 namespace gcg {
 

@@ -1,9 +1,9 @@
-#include "tools/gcc-graph/text/model_folder.h"
+#include "tools/text/model_folder.h"
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
@@ -14,8 +14,9 @@ using nlohmann::json;
 /// The object in a file; null if there is no such file.
 json read_json(const std::string& path) {
   if (!std::filesystem::exists(path)) return nullptr;
-  const std::vector<uint8_t> bytes = read_file(path);
-  json out = json::parse(bytes.begin(), bytes.end(), nullptr, false);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail("cannot read ", path);
+  json out = json::parse(file, nullptr, false);
   if (!out.is_object()) fail(path, " is not a JSON object");
   return out;
 }

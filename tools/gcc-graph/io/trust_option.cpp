@@ -1,4 +1,4 @@
-#include "tools/gcc-graph/options/trust_option.h"
+#include "tools/gcc-graph/io/trust_option.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,4 +1,4 @@
-"""Turns text into token ids and back for gcc-graph generate: a JSON request in each line of stdin, its answer in a line of stdout."""
+"""Turns text into token ids and back for gcc-graph: a JSON request in each line of stdin, its answer in a line of stdout."""
 import sys
 
 sys.path[:] = [folder for folder in sys.path if folder]  # no module comes from the working directory
@@ -9,14 +9,13 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 
 class Text:
-    """A tokenizer, and the state of one text that arrives token by token."""
+    """A tokenizer. It remembers nothing between requests, so any number of texts may share it."""
 
     def __init__(self, path):
         self.path = path
         self.tokenizer = tokenizers.Tokenizer.from_file(path)
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
-        self.begin([])
 
     def encode(self, text, special):
         return {"ids": self.tokenizer.encode(text, add_special_tokens=special).ids}
@@ -24,35 +23,22 @@ class Text:
     def id_of(self, token):
         return {"id": self.tokenizer.token_to_id(token)}
 
-    def begin(self, ids):
-        """Begins a text that continues after these ids. The last of them determine whether a space comes first."""
-        self.ids, self.read = ids[-8:], len(ids[-8:])
-        return {}
-
     def decode(self, ids):
         return self.tokenizer.decode(ids, skip_special_tokens=True)
 
-    def add(self, token):
-        """Returns the text that the token completes. A character of several tokens is returned with the last of them."""
-        self.ids.append(token)
-        return {"text": self.news(False)}
-
-    def end(self):
-        return {"text": self.news(True)}
-
-    def news(self, is_end):
-        known, text = self.decode(self.ids[:self.read]), self.decode(self.ids)
+    def news(self, ids, read, is_end):
+        """The text that follows the first `read` ids; "" if its last character needs further tokens."""
+        known, text = self.decode(ids[:read]), self.decode(ids)
         if len(text) <= len(known) or (text.endswith("\ufffd") and not is_end):
-            return ""
-        self.ids, self.read = self.ids[self.read:], len(self.ids) - self.read
-        return text[len(known):]
+            return {"text": ""}
+        return {"text": text[len(known):]}
 
-    def chat(self, text, folder):
-        """The text as the first message of a conversation, in the form of the model's template."""
+    def chat(self, messages, folder):
+        """A conversation in the form of the model's template, up to the beginning of the next answer."""
         try:
             from jinja2.sandbox import ImmutableSandboxedEnvironment
         except ImportError:
-            return {"error": "--chat needs the package jinja2: install it with " + sys.executable + " -m pip install jinja2"}
+            return {"error": "a chat template needs the package jinja2: install it with " + sys.executable + " -m pip install jinja2"}
         template, names = chat_template(folder)
         if template is None:
             return {"error": f"{folder} has no chat template, neither chat_template.jinja nor one in tokenizer_config.json"}
@@ -63,7 +49,6 @@ class Text:
         environment.filters["tojson"] = lambda value, **options: json.dumps(value, ensure_ascii=False, **options)
         environment.globals["raise_exception"] = refuse
         environment.globals["strftime_now"] = strftime_now
-        messages = [{"role": "user", "content": text}]
         return {"text": environment.from_string(template).render(messages=messages, add_generation_prompt=True, **names)}
 
 

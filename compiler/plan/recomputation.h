@@ -1,0 +1,17 @@
+// Facts about a plan that computes values again to save memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace gcg {
+
+/// The effect of fit_memory. Times are predicted: for one core of a CPU, or for a GPU.
+struct Recomputation {
+  std::string entry;                          // the entry point
+  int64_t bytes_before = 0, bytes_after = 0;  // of the arena
+  int64_t steps = 0, repeated = 0;            // steps of the plan before, and runs that repeat one of them
+  double microseconds = 0, added = 0;         // of all steps before, and of the runs that repeat one
+};
+
+}  // namespace gcg
