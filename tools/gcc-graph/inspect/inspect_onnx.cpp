@@ -7,6 +7,7 @@
 #include <set>
 
 #include "artifact_schema/spans.h"
+#include "tools/gcc-graph/inspect/inspect_precision.h"
 #include "tools/gcc-graph/inspect/inspect_shapes.h"
 #include "tools/gcc-graph/support/fail.h"
 
@@ -131,7 +132,9 @@ class PlanNodes {
     if (step.kind() == fb::StepKind::launch) {
       const fb::Kernel& kernel = *plan_.kernels()->Get(step.kernel());
       type = text(kernel.name());
-      add_text(node, "note", text(kernel.note()));
+      const gart::KernelNote note = gart::parse_note(gart::view_of(kernel.note()));
+      add_text(node, "note", note.text);
+      add_text(node, "arithmetic", arithmetic_text(note));
     } else if (step.kind() == fb::StepKind::call) {
       domain = text(manifest_.libraries()->Get(step.call()->library())->name());
       type = fb::EnumNameOperation(step.call()->operation());

@@ -88,7 +88,7 @@ class Facts {
     if (step.kind() == fb::StepKind::launch) {
       const fb::Kernel& kernel = *plan_.kernels()->Get(step.kernel());
       facts.kernel = text(kernel.name());
-      facts.note = text(kernel.note());
+      facts.note = gart::parse_note(gart::view_of(kernel.note())).text;
     }
     return facts;
   }
