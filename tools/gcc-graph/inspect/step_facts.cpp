@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "artifact_schema/kernel_note.h"
 #include "artifact_schema/shape_program.h"
 #include "artifact_schema/spans.h"
 #include "tools/gcc-graph/io/artifact_file.h"
