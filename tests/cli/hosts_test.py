@@ -109,7 +109,7 @@ class Hosts(JobCase):
             with self.subTest(kind.name, rank=rank):
                 job, path = self.busy_job(f"{kind.name}{rank}")
                 output = self.end_after(job, path, rank, kind, 6)  # at most 2 s on an idle machine
-                # The launcher's signal and the silence race.
+                # Either the launcher's signal or the rank's silence is noticed first.
                 self.assertRegex(output, f"rank {rank} (of the job is|was) lost|another process of the job failed")
 
     def test_a_job_that_is_stopped_as_a_whole_goes_on(self):

@@ -9,7 +9,7 @@ import time
 from cli_case import TOOL, CliCase
 
 LIBRARY = os.path.join(os.path.dirname(os.path.dirname(TOOL)), "lib", "libgart_mpi.so.0")
-# Root may start jobs, and ranks that share a core give it up while they wait.
+# Allows root to start jobs. Makes waiting ranks yield their core, because ranks may share a core.
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
                "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_hwloc_base_binding_policy": "none"}
 
