@@ -220,6 +220,8 @@ KernelEmission emit_body(FunctionBuilder& f, const Kernel& kernel, const LoopKer
   if (!tabulated.tables.empty()) plan = plan_loops(f.target(), f.kernel(), tabulated.loop, tabulated.rising);
   if (plan.kept_row) f.add_array(plan.kept_row->dtype, plan.kept_row->shape[0]);
   emit_axis_tables(f, tabulated.tables);
+  const std::vector<AxisTable> at_ends = tabulate_ends(f, plan);
+  emit_end_tables(f, plan.stages[0], at_ends);
   LoopKernelEmitter(f, plan).emit();
   KernelEmission result;
   result.scratch_bytes = array_offset(f.kernel(), f.kernel().operands.size());
