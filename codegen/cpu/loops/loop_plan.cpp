@@ -364,7 +364,9 @@ void plan_stages(const CpuTarget& target, const Kernel& kernel, LoopKernel loop,
   }
   if (columns) plan_columns(target, *columns, fresh_axis_id(loop), plan, operands);
   if (std::any_of(stages.begin(), stages.end(), is_ordered)) return;
-  for (StagePlan& s : plan.stages) s.may_be_short = s.lane.id >= 0 && !s.lane.extent.is_constant();
+  for (StagePlan& s : plan.stages)
+    s.may_be_short = s.stage.kind == Stage::Kind::reduce && s.lane.id >= 0 && !s.lane.extent.is_constant() &&
+                     s.loops.empty() && s.maskable && s.native > 1;
 }
 
 }  // namespace

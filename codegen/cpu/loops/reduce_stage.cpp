@@ -68,7 +68,7 @@ class UnorderedReduction : ReduceEmitter {
     if (plan_.lane.id < 0)
       return nest(0, {identity(point_.lanes)},
                   [&](const Values& carried) { return Values{combine(carried[0], element(point_))}; })[0];
-    if (!plan_.may_be_short || !plan_.loops.empty() || !plan_.maskable || plan_.native == 1) return any_row();
+    if (!plan_.may_be_short) return any_row();
     Value* is_short = ir_.CreateICmpSLE(f_.dim(plan_.lane.extent), f_.i64(plan_.native));
     return f_.if_else(is_short, [&] { return Values{short_row()}; }, [&] { return Values{any_row()}; })[0];
   }

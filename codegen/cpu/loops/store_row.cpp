@@ -31,6 +31,8 @@ class StoreRowEmitter {
     either(enough, [&] { emit_vectors(plan_.values, begin, begin, end); }, [&] { emit_plainly(begin, end); });
   }
 
+  void emit_single(Value* at) { store(plan_.values, lanes(1, at, nullptr)); }
+
   /// Requires fewer than `native` elements.
   void emit_in_a_register(Value* begin, Value* end) {
     emit_piece(plan_.values, {.lanes = plan_.native, .masked = true, .begin = begin, .end = end});
@@ -315,6 +317,10 @@ class StoreRowEmitter {
 };
 
 }  // namespace
+
+void emit_single_element(FunctionBuilder& f, const StagePlan& plan, const Point& point, Value* at) {
+  StoreRowEmitter(f, plan, point).emit_single(at);
+}
 
 void emit_short_row(FunctionBuilder& f, const StagePlan& plan, const Point& point, Value* begin, Value* end) {
   StoreRowEmitter(f, plan, point).emit_in_a_register(begin, end);
