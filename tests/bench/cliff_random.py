@@ -114,7 +114,8 @@ def padded(d, label):
     rank = d.whole(2, 4)
     pads = [0] * (rank - 2) + [d.whole(0, 3) for _ in range(2)]
     shape = [max(e, 4) for e in d.shape(rank, MOST // 2)]
-    d.add(label, "Pad", {"x": d.array(shape)}, {"p": np.array(pads * 2, np.int64)}, mode=d.pick("constant", "edge", "reflect"))
+    kind = d.pick("f32", "f32", "f64", "i64", "u8")
+    d.add(label, "Pad", {"x": d.array(shape, kind)}, {"p": np.array(pads * 2, np.int64)}, mode=d.pick("constant", "edge", "reflect", "wrap"), out=onnx_type(kind))
 
 
 def blocks(d, label):

@@ -230,8 +230,17 @@ def doubles(t):
 def short_rows(t):
     for label, shape, times in (("rows of 7", (640, 7), (1, 20)), ("rows of 6, three axes", (34, 8, 34, 6), (2, 1, 3, 2)), ("rows of 32, four axes", (5, 70, 6, 32), (3, 3, 2, 2))):
         t.add(label, "Tile", {"x": t.f32(*shape)}, {"s": np.array(times, np.int64)})
+    for mode in ("edge", "reflect", "wrap"):
+        for label, shape, pads in (("rows of 14 by 3", (1, 64, 28, 14), (0, 0, 3, 3, 0, 0, 3, 3)), ("rows of 100 by 0, 40", (512, 100), (0, 0, 0, 40)),
+                                   ("rows of 3 by 1, 0", (4, 90, 90, 3), (0, 1, 1, 1, 0, 1, 1, 0))):
+            t.add(f"{mode} {label}", "Pad", {"x": t.f32(*shape)}, {"p": np.array(pads, np.int64)}, mode=mode)
+        t.add(f"{mode} u8 rows of 28 by 2", "Pad", {"x": t.ints(0, 255, 1, 64, 28, 28, dtype=np.uint8)}, {"p": np.array([0, 0, 2, 2, 0, 0, 2, 2], np.int64)}, mode=mode, out=TensorProto.UINT8)
+    for op in ("ArgMax", "Hardmax"):
+        t.add("rows of 7", op, {"x": t.f32(5000, 7)}, axis=1, out=TensorProto.INT64 if op == "ArgMax" else TensorProto.FLOAT)
+    t.add("rows of 7", "ReduceMax", {"x": t.f32(5000, 7)}, {"axes": np.array([1], np.int64)})
     t.add("4", "SpaceToDepth", {"x": t.f32(1, 16, 56, 56)}, blocksize=4)
     t.add("three of channels", "Concat", {"a": t.f32(1, 64, 28, 28), "b": t.f32(1, 32, 28, 28), "c": t.f32(1, 16, 28, 28)}, axis=1)
+    t.add("two columns", "Concat", {"a": t.f32(40000, 1), "b": t.f32(40000, 1)}, axis=1)
     t.add("rows of 1 and 2", "Concat", {"a": t.f32(32, 22, 36, 1), "b": t.f32(32, 22, 36, 2), "c": t.f32(32, 22, 36, 1)}, axis=3)
     t.add("to rows of 2", "Transpose", {"x": t.f32(348, 2, 68)}, perm=[0, 2, 1])
     for op in ("Div", "Mod"):

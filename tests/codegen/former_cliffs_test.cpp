@@ -117,6 +117,20 @@ TEST(FormerCliffs, WrappedAndReflectedOpenRows) {
   expect_near_plain_sum(rows(w * 2 - 2, true), 1, {{"w", 56}});
 }
 
+/// Rows whose middle turns out to be shorter than a register, and ends whose elements only a run knows. Each element at
+/// an end takes a position and a number.
+TEST(FormerCliffs, PaddedShortOpenRows) {
+  constexpr int64_t pad = 3;
+  const Dim w = Dim::symbol("w");
+  for (const DType dtype : {DType::f32, DType::u8}) {
+    const Kernel kernel = map_kernel("padded", {{dtype, {2000, w}}, {dtype, {2000, w + 2 * pad}}}, [&](const auto& i) {
+      const Expr period = extent(w * 2 - 2), from = binary(BinaryOp::mod, i[1] - index(pad), period);
+      return load(0, dtype, {i[0], at_most(from, period - from)});
+    });
+    for (const int64_t width : {7, 14, 30}) expect_near_plain_sum(kernel, 2, {{"w", width}});
+  }
+}
+
 /// Whether the operand is broadcast along rows is known only at run time.
 TEST(FormerCliffs, BroadcastsThatARunDecides) {
   const Dim n = Dim::symbol("n"), moves = max(min(n - 1, 1), 0);

@@ -47,13 +47,15 @@ class FencedBytes {
     map_ = static_cast<uint8_t*>(mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     GCG_CHECK(map_ != MAP_FAILED, "mmap of ", mapped_, " bytes");
     GCG_CHECK(mprotect(map_ + mapped_ - page(), page(), PROT_NONE) == 0, "mprotect");
-    std::memset(data(), kMark, room_);
+    mark();
   }
   ~FencedBytes() { munmap(map_, mapped_); }
   FencedBytes(const FencedBytes&) = delete;
   FencedBytes& operator=(const FencedBytes&) = delete;
 
   uint8_t* data() { return map_ + mapped_ - page() - room_; }
+  size_t bytes() const { return bytes_; }
+  void mark() { std::memset(data(), kMark, room_); }
   void check_padding() {
     for (size_t i = bytes_; i < room_; ++i) GCG_CHECK(data()[i] == kMark, "byte ", i, " after an operand was written");
   }
@@ -84,6 +86,7 @@ std::vector<std::string> runnable_targets() {
 struct RunnableKernel::Code {
   void* memory = nullptr;
   std::vector<const void*> imports;
+  std::unique_ptr<FencedBytes> scratch;  // of the last call; mapping it takes longer than a small kernel
 };
 
 RunnableKernel::RunnableKernel(const Kernel& kernel, const std::string& target)
@@ -103,9 +106,11 @@ int32_t RunnableKernel::call(const std::vector<void*>& buffers, const SymbolValu
                              int64_t end) const {
   std::vector<int64_t> params;
   for (const Dim& d : info().params) params.push_back(d.evaluate(symbols));
-  const int64_t scratch_bytes = info().scratch_bytes.evaluate(symbols);
-  std::unique_ptr<FencedBytes> scratch;
-  if (scratch_bytes > 0) scratch = std::make_unique<FencedBytes>(static_cast<size_t>(scratch_bytes));
+  const auto scratch_bytes = static_cast<size_t>(info().scratch_bytes.evaluate(symbols));
+  std::unique_ptr<FencedBytes>& scratch = code_->scratch;
+  if (!scratch || scratch->bytes() != scratch_bytes) scratch.reset();
+  if (scratch) scratch->mark();
+  if (!scratch && scratch_bytes > 0) scratch = std::make_unique<FencedBytes>(scratch_bytes);
   const gart_kernel_args args{buffers.data(), params.data(), scratch ? scratch->data() : nullptr,
                               code_->imports.data()};
   auto* entry = reinterpret_cast<gart_kernel>(static_cast<uint8_t*>(code_->memory) + info().offset);

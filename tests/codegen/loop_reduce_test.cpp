@@ -35,6 +35,21 @@ TEST(LoopReduce, RowsOfEveryLength) {
   }
 }
 
+/// Rows of open length that fit in a register are reduced at once.
+TEST(LoopReduce, ShortRowsOfOpenLength) {
+  for (const DType dtype : {DType::f32, DType::f64, DType::i64, DType::u8})
+    for (const ReduceOp op : {ReduceOp::max, ReduceOp::min}) {
+      const Kernel kernel = row_reduction(op, dtype, 5, Dim::symbol("n"));
+      std::vector<LoopInputs> every;
+      for (const int64_t n : {0, 1, 3, 4, 7, 8, 9, 15, 16, 17, 63, 64, 65})
+        every.push_back({random_operands(kernel, {{"n", n}}), {{"n", n}}});
+      expect_matches(kernel, every);
+      if (size_of(dtype) < 4) continue;
+      for (const std::string& target : runnable_targets())
+        EXPECT_NE(RunnableKernel(kernel, target).info().note.find(" or at once"), std::string::npos);
+    }
+}
+
 TEST(LoopReduce, EveryOperatorAndType) {
   for (DType dtype : {DType::f32, DType::f64, DType::i8, DType::i32, DType::i64, DType::u8, DType::u64})
     for (ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min})

@@ -49,7 +49,7 @@ TEST(RowRuns, TransposesOfFewOpenColumns) {
                                      [&](const auto& i) { return load(0, type, {i[0], i[2], i[1]}); });
     std::vector<LoopInputs> every;
     for (const int64_t rows : {1, 2, 3, 15, 16, 17})
-      for (const int64_t columns : {1, 5, 16, 68}) {
+      for (const int64_t columns : {1, 2, 5, 16, 68}) {
         const SymbolValues symbols{{"m", rows}, {"n", columns}};
         every.push_back({random_operands(kernel, symbols), symbols});
       }

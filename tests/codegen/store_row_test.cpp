@@ -14,6 +14,7 @@ namespace gcg::test {
 namespace {
 
 constexpr int64_t kRows = 5;
+constexpr int64_t kPadded = 9;  // rows; tables need at least 8
 const std::vector<int64_t> kLengths = {1, 2, 7, 8, 9, 12, 15, 16, 17, 20, 24, 31, 33, 40, 66};
 
 void expect_rows(const std::function<Kernel(const Dim&)>& make, int64_t least = 1, double tolerance = 2e-6) {
@@ -96,6 +97,31 @@ TEST(StoreRow, Wraps) {
                         return load(0, DType::f32, {i[0], binary(BinaryOp::mod, i[1] - index(pad), extent(n))});
                       });
   });
+}
+
+/// Rows of every length in each mode of Pad, with ends of any width: also rows of a few elements, whose ends are longer
+/// than their middle, and crops. All but constant ends read single elements at positions from tables.
+TEST(StoreRow, PadsOfOpenRows) {
+  const auto at = [](std::string_view mode, const Expr& i, const Dim& n) {
+    const Expr period = extent(n * 2 - 2), forth = binary(BinaryOp::mod, i, period);
+    if (mode == "edge") return clamped(i, n);
+    return mode == "wrap" ? binary(BinaryOp::mod, i, extent(n)) : at_most(forth, period - forth);
+  };
+  for (const DType dtype : {DType::f32, DType::u8, DType::f16, DType::i64})
+    for (const std::string_view mode : {"edge", "wrap", "reflect"})
+      for (const auto& [front, back] : {std::pair<int64_t, int64_t>{1, 1}, {3, 2}, {0, 5}, {20, 0}, {-2, 3}}) {
+        SCOPED_TRACE(concat(mode, " ", name_of(dtype), " ", front, " ", back));
+        expect_rows(
+            [&](const Dim& n) {
+              return map_kernel("pad", {{dtype, {kPadded, n}}, {dtype, {kPadded, n + front + back}}},
+                                [&](const std::vector<Expr>& i) {
+                                  const Dim size = front < 0 ? n + front : n;
+                                  const Expr from = at(mode, i[1] - index(std::max<int64_t>(front, 0)), size);
+                                  return load(0, dtype, {i[0], front < 0 ? from - index(front) : from});
+                                });
+            },
+            front < 0 ? 3 : 1);
+      }
 }
 
 /// The same elements are read and written: no element may be computed from stored results.

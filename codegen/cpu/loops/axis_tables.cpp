@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "codegen/cpu/expressions/expr_emitter.h"
+#include "codegen/cpu/loops/vector_row.h"
 #include "compiler/kernel/access_analysis.h"
 
 namespace gcg::cpu {
@@ -155,6 +156,47 @@ void emit_axis_tables(FunctionBuilder& f, const std::vector<AxisTable>& tables) 
       point.axes[table.axis.id] = i;
       exprs.store(table.operand, {axis_ref(table.axis)}, table.value, point);
     });
+}
+
+std::vector<AxisTable> tabulate_ends(FunctionBuilder& f, LoopPlan& plan) {
+  StagePlan& store = plan.stages[0];
+  if (plan.stages.size() != 1 || !store.interior || store.ends.fewer_lanes.empty()) return {};
+  const auto width = width_of_ends(*store.interior);
+  if (!width || (plan.points.is_constant() && plan.points.constant() < kFewestUses)) return {};
+  int highest = std::max({plan.block.id, store.lane.id, store.minor.id});
+  for (const Axis& a : plan.outer) highest = std::max(highest, a.id);
+  const Axis skipped{highest + 1, Dim::symbol("?")};
+  const Dim entries = *width + fewest_in_vectors(store.ends, store.native);
+  std::vector<AxisTable> tables;
+  std::unordered_map<std::string, int> known;
+  const auto tabled = [&](const Expr& e) -> Expr {
+    if (e->dtype != DType::i64 || free_axes(e) != std::set<int>{store.lane.id}) return nullptr;
+    if (as_affine(e) || !is_movable(e)) return nullptr;
+    const auto [table, is_new] = known.try_emplace(key(e), -1);
+    if (is_new) tables.push_back({store.lane, e, table->second = f.add_array(DType::i64, entries)});
+    return load(table->second, DType::i64, {axis_ref(store.lane) - axis_ref(skipped)});
+  };
+  std::vector<Expr> values;
+  for (const Expr& value : store.values) values.push_back(rewrite(value, tabled));
+  if (tables.empty()) return {};
+  store.ends.tabulated = std::move(values);
+  store.ends.skipped = skipped;
+  return tables;
+}
+
+void emit_end_tables(FunctionBuilder& f, const StagePlan& store, const std::vector<AxisTable>& tables) {
+  if (tables.empty()) return;
+  ExprEmitter exprs(f);
+  const RowParts row(f, store);
+  row.for_each_end(f, [&](llvm::Value* begin, llvm::Value* end, llvm::Value* skipped) {
+    f.for_loop(begin, end, f.i64(1), [&](llvm::Value* i) {
+      Point point;
+      point.axes[store.lane.id] = i;
+      point.axes[store.ends.skipped.id] = skipped;
+      for (const AxisTable& table : tables)
+        exprs.store(table.operand, {axis_ref(table.axis) - axis_ref(store.ends.skipped)}, table.value, point);
+    });
+  });
 }
 
 }  // namespace gcg::cpu

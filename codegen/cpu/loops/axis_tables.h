@@ -32,4 +32,10 @@ AxisTables tabulate_axes(FunctionBuilder& f, const LoopKernel& loop, const LoopP
 /// Fills the tables, at the builder's insertion point.
 void emit_axis_tables(FunctionBuilder& f, const std::vector<AxisTable>& tables);
 
+/// Finds positions, along the vector axis of the only store, of elements that are stored one by one. Sets
+/// `ends.tabulated` of its plan. The tables have entries for the elements outside the interior, or for all elements of
+/// a row whose interior is too short for vectors.
+std::vector<AxisTable> tabulate_ends(FunctionBuilder& f, LoopPlan& plan);
+void emit_end_tables(FunctionBuilder& f, const StagePlan& store, const std::vector<AxisTable>& tables);
+
 }  // namespace gcg::cpu

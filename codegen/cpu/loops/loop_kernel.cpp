@@ -36,7 +36,8 @@ class LoopKernelEmitter {
   }
 
  private:
-  /// Emits the rows of a run. If a run decides their length, rows shorter than a register have code of their own.
+  /// Emits the rows of a run. If a run decides their length, rows shorter than a register have code of their own, and
+  /// so do rows of one element, because masked stores take longer than plain ones.
   void emit_run(const EmitPoints& points) {
     const StagePlan& plan = plan_.stages[0];
     const auto any_row = [&] { emit_store(plan, 0); };
@@ -46,8 +47,11 @@ class LoopKernelEmitter {
       emit_short_row(f_, plan, point_, row.begin, row.end);
     };
     const Range row = row_range(plan);
-    Value* is_short = ir_.CreateICmpSLT(ir_.CreateSub(row.end, row.begin), f_.i64(plan.native));
-    f_.if_else(is_short, [&] { return points(short_row), Values{}; }, [&] { return points(any_row), Values{}; });
+    Value* length = ir_.CreateSub(row.end, row.begin);
+    const auto single = [&] { return points([&] { emit_single_element(f_, plan, point_, row.begin); }), Values{}; };
+    const auto several = [&] { return points(short_row), Values{}; };
+    const auto few = [&] { return f_.if_else(ir_.CreateICmpEQ(length, f_.i64(1)), single, several); };
+    f_.if_else(ir_.CreateICmpSLT(length, f_.i64(plan.native)), few, [&] { return points(any_row), Values{}; });
   }
 
   void emit_stages() {
@@ -208,7 +212,8 @@ std::string describe(const LoopPlan& plan) {
     text += concat(stage.stage.kind == Stage::Kind::store ? ", store " : ", reduce ",
                    stage.lane.id < 0 ? "1" : stage.lane.extent.str(), " by ", stage.wide,
                    stage.transposed.empty() ? "" : " in transposed tiles", stage.interior ? " between borders" : "",
-                   stage.shared ? concat(" times ", stage.shared->axis.extent.str()) : "");
+                   stage.shared ? concat(" times ", stage.shared->axis.extent.str()) : "",
+                   stage.may_be_short ? " or at once" : "");
   return text;
 }
 
@@ -220,6 +225,8 @@ KernelEmission emit_body(FunctionBuilder& f, const Kernel& kernel, const LoopKer
   if (!tabulated.tables.empty()) plan = plan_loops(f.target(), f.kernel(), tabulated.loop, tabulated.rising);
   if (plan.kept_row) f.add_array(plan.kept_row->dtype, plan.kept_row->shape[0]);
   emit_axis_tables(f, tabulated.tables);
+  const std::vector<AxisTable> at_ends = tabulate_ends(f, plan);
+  emit_end_tables(f, plan.stages[0], at_ends);
   LoopKernelEmitter(f, plan).emit();
   KernelEmission result;
   result.scratch_bytes = array_offset(f.kernel(), f.kernel().operands.size());

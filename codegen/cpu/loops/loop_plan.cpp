@@ -207,7 +207,8 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
   }
   plan.loops = std::move(axes);
   plan.narrow_ends = plan.interior && has_narrow_ends(*plan.interior, plan.native);
-  plan.ends_apart = plan.interior && gathers(plan.stage, operands, plan.lane);
+  if (plan.interior)
+    plan.ends = plan_ends(plan.stage, *plan.interior, plan.native, gathers(plan.stage, operands, plan.lane));
   return plan;
 }
 
@@ -362,6 +363,10 @@ void plan_stages(const CpuTarget& target, const Kernel& kernel, LoopKernel loop,
     if (static_cast<int>(s) == kept_value.stage) plan.stages.back().kept_value = kept_value;
   }
   if (columns) plan_columns(target, *columns, fresh_axis_id(loop), plan, operands);
+  if (std::any_of(stages.begin(), stages.end(), is_ordered)) return;
+  for (StagePlan& s : plan.stages)
+    s.may_be_short = s.stage.kind == Stage::Kind::reduce && s.lane.id >= 0 && !s.lane.extent.is_constant() &&
+                     s.loops.empty() && s.maskable && s.native > 1;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "codegen/cpu/llvm/cpu_target.h"
 #include "codegen/cpu/loops/loop_keep.h"
+#include "codegen/cpu/loops/row_ends.h"
 #include "codegen/cpu/loops/row_interior.h"
 #include "codegen/cpu/loops/shared_work.h"
 #include "compiler/kernel/kernel.h"
@@ -31,8 +32,7 @@ struct StagePlan {
   /// For a store whose value is simpler in the middle of `lane`. Such a store has no tiles.
   std::optional<RowInterior> interior;
   bool narrow_ends = false;  // at each end, the elements outside the interior fit in one register
-  // Rows whose middle is shorter than a register are stored one by one, because vectors would need gathers.
-  bool ends_apart = false;
+  RowEnds ends;              // for a store with an interior
   /// The interior at points where the outer axes are in their middle, too: all conditions of `inner_rows` hold there.
   std::optional<RowInterior> inner;
   std::vector<RowInterior> inner_rows;
@@ -47,6 +47,9 @@ struct StagePlan {
   // The rest of a short row uses fewer and fewer lanes, because masked stores of AVX2 are slow.
   bool tail_in_halves = false;
   bool maskable = true;  // the target has masked accesses for all of its element types
+  /// For a reduction: only a run knows the row's length, and rows that fit in a register get code of their own. Kernels
+  /// with sums do not have it.
+  bool may_be_short = false;
   /// Loads that are contiguous along `tile_row`, not along `lane`. They are read by square tiles of `native` x `native`
   /// elements and transposed in registers. Empty: there are no tiles and no `tile_row`.
   std::vector<Expr> transposed;

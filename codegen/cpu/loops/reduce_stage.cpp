@@ -68,6 +68,20 @@ class UnorderedReduction : ReduceEmitter {
     if (plan_.lane.id < 0)
       return nest(0, {identity(point_.lanes)},
                   [&](const Values& carried) { return Values{combine(carried[0], element(point_))}; })[0];
+    if (!plan_.may_be_short) return any_row();
+    Value* is_short = ir_.CreateICmpSLE(f_.dim(plan_.lane.extent), f_.i64(plan_.native));
+    return f_.if_else(is_short, [&] { return Values{short_row()}; }, [&] { return Values{any_row()}; })[0];
+  }
+
+ private:
+  /// Reduces at most `native` elements in one masked register.
+  Value* short_row() {
+    Value* mask = f_.first_lanes(f_.dim(plan_.lane.extent), plan_.native);
+    Value* row = ir_.CreateSelect(mask, row_element(plan_.native, f_.i64(0), mask), identity(plan_.native));
+    return emit_horizontal(f_, op_, dtype_, row);
+  }
+
+  Value* any_row() {
     const std::vector<RowPiece> pieces = pieces_of();
     for (const RowPiece& s : pieces)
       if (std::find(widths_.begin(), widths_.end(), s.lanes) == widths_.end()) widths_.push_back(s.lanes);
@@ -83,7 +97,6 @@ class UnorderedReduction : ReduceEmitter {
     return emit_horizontal(f_, op_, dtype_, total);
   }
 
- private:
   std::vector<RowPiece> pieces_of() { return row_pieces(f_, plan_, f_.i64(0), f_.dim(plan_.lane.extent)); }
 
   Values row(Values current) {

@@ -245,12 +245,32 @@ std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const A
     result.ahead.push_back(high.resolve(v));
     result.beyond.push_back(counted_from(low.resolve(v), axis, axis.extent - lanes));
   }
-  result.front_one_by_one = has_unknown_lanes(result.ahead, axis) && std::ranges::all_of(both.first, are_few);
-  result.back_one_by_one = has_unknown_lanes(result.beyond, axis) &&
-                           std::ranges::all_of(both.after, [&](const Dim& d) { return are_few(axis.extent - d); });
+  result.front_unknown = has_unknown_lanes(result.ahead, axis);
+  result.back_unknown = has_unknown_lanes(result.beyond, axis);
   result.first = std::move(both.first);
   result.after = std::move(both.after);
   return result;
+}
+
+bool has_short_front(const RowInterior& interior) { return std::ranges::all_of(interior.first, are_few); }
+
+bool has_short_back(const RowInterior& interior) {
+  return std::ranges::all_of(interior.after, [&](const Dim& d) { return are_few(interior.axis.extent - d); });
+}
+
+std::optional<int64_t> width_of_ends(const RowInterior& interior) {
+  int64_t front = 0, back = 0;
+  for (const Dim& d : interior.first) {
+    const auto width = d.upper_bound();
+    if (!width) return std::nullopt;
+    front = std::max(front, *width);
+  }
+  for (const Dim& d : interior.after) {
+    const auto width = (interior.axis.extent - d).upper_bound();
+    if (!width) return std::nullopt;
+    back = std::max(back, *width);
+  }
+  return front + back;
 }
 
 bool is_wide(const RowInterior& interior, int lanes) {

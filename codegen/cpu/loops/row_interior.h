@@ -17,9 +17,8 @@ struct RowInterior {
   Axis axis;
   std::vector<Dim> first, after;
   std::vector<Expr> values;
-  /// The few elements before max(first), or from min(after) on, are computed one by one. Only a run would know the
-  /// lanes of `ahead` or `beyond`.
-  bool front_one_by_one = false, back_one_by_one = false;
+  /// Only a run knows the lanes of `ahead`, or of `beyond`.
+  bool front_unknown = false, back_unknown = false;
   std::vector<Expr> ahead;  // their values below min(after)
   std::vector<Expr>
       beyond;  // their values from max(first) on; here, `axis` counts from the start of the interior's last vector
@@ -29,6 +28,12 @@ struct RowInterior {
 /// of `axis`, for all values of the inner reduction axes. Nullopt if there is nothing to resolve, or if the middle does
 /// not cover most of the axis. `lanes`: lanes of the vector that `beyond` is for.
 std::optional<RowInterior> row_interior(const std::vector<Expr>& values, const Axis& axis, int lanes);
+
+/// True if certainly very few elements are before max(first), or from min(after) on.
+bool has_short_front(const RowInterior& interior);
+bool has_short_back(const RowInterior& interior);
+/// The largest number of elements outside an interior, if it is known.
+std::optional<int64_t> width_of_ends(const RowInterior& interior);
 
 /// True if an interior is wider than a register, as far as is known at compile time.
 bool is_wide(const RowInterior& interior, int lanes);

@@ -24,12 +24,14 @@ class StoreRowEmitter {
     for (const Expr& value : plan_.values) read_divisor(value);
     if (!plan_.interior && !plan_.shared && plan_.minor.id < 0)
       for (const Expr& value : plan_.values) read_once(value);
-    if (plan_.interior) return emit_between_ends(end);
+    if (plan_.interior) return emit_between_ends();
     if (plan_.aligned) begin = emit_head(begin, end);
     Value* enough = ir_.CreateICmpSGE(ir_.CreateSub(end, begin), f_.i64(plan_.native));
     if (!plan_.overlaps || plan_.native == 1 || is_false(enough)) return emit_plainly(begin, end);
     either(enough, [&] { emit_vectors(plan_.values, begin, begin, end); }, [&] { emit_plainly(begin, end); });
   }
+
+  void emit_single(Value* at) { store(plan_.values, lanes(1, at, nullptr)); }
 
   /// Requires fewer than `native` elements.
   void emit_in_a_register(Value* begin, Value* end) {
@@ -103,53 +105,91 @@ class StoreRowEmitter {
   }
 
   void emit_plainly(Value* begin, Value* end) {
-    plan_.ends_apart ? emit_one_by_one(begin, end) : emit_pieces(plan_.values, begin, end);
+    plan_.ends.apart ? emit_one_by_one(begin, end, f_.i64(0)) : emit_pieces(plan_.values, begin, end);
   }
-  void emit_one_by_one(Value* begin, Value* end) {
-    emit_piece(plan_.values, {.lanes = 1, .masked = false, .begin = begin, .end = end});
+  /// `skipped`: elements of the row that have no entries in tables before the entry of `begin`.
+  void emit_one_by_one(Value* begin, Value* end, Value* skipped) {
+    if (!plan_.ends.tabulated.empty()) point_.axes[plan_.ends.skipped.id] = skipped;
+    emit_piece(values_of_ends(), {.lanes = 1, .masked = false, .begin = begin, .end = end});
+  }
+  const std::vector<Expr>& values_of_ends() const {
+    return plan_.ends.tabulated.empty() ? plan_.values : plan_.ends.tabulated;
   }
   void emit_pieces(const std::vector<Expr>& values, Value* begin, Value* end) {
     for (const RowPiece& piece : row_pieces(f_, plan_, begin, end)) emit_piece(values, piece);
   }
 
-  /// Stores the middle, if it is at least as long as a register, and the ends.
-  void emit_between_ends(Value* end) {
-    const RowInterior& row = *plan_.interior;
-    Value *first = f_.i64(0), *after = end;
-    for (const Dim& d : row.first) first = max(first, f_.dim(d));
-    for (const Dim& d : row.after) after = min(after, f_.dim(d));
-    Value* enough = ir_.CreateICmpSGE(ir_.CreateSub(after, first), f_.i64(plan_.native));
-    plan_.narrow_ends ? emit_narrow_ends(first, after, end, enough) : emit_wide_ends(first, after, end, enough);
+  /// Stores the middle, if it is long enough for vectors, and the ends.
+  void emit_between_ends() {
+    const RowParts row(f_, plan_);
+    plan_.narrow_ends ? emit_narrow_ends(row) : emit_wide_ends(row, true);
   }
 
-  /// Stores ends of any width with the general value, and then the middle.
-  void emit_wide_ends(Value* first, Value* after, Value* end, Value* enough) {
-    Value* parts = ir_.CreateSelect(enough, f_.i64(2), f_.i64(1));
-    f_.for_loop(f_.i64(0), parts, f_.i64(1), [&](Value* part) {
-      Value* front = ir_.CreateICmpEQ(part, f_.i64(0));
-      emit_plainly(ir_.CreateSelect(front, f_.i64(0), after),
-                   ir_.CreateSelect(ir_.CreateAnd(front, enough), first, end));
+  /// Runs `emit` with indices known that are equal along the row. LLVM does not move their branches out of a loop
+  /// over single elements.
+  void with_indices(const std::vector<Expr>& values, const Emit& emit) {
+    const auto outside = point_.known;
+    std::function<void(const Expr&)> find = [&](const Expr& e) {
+      const bool is_index = e->dtype == DType::i64 && !is_data(e);
+      if (is_index && as_affine(e)) return;
+      if (is_index && !depends_on(e, plan_.lane.id)) {
+        point_.known.try_emplace(e.get(), exprs_.evaluate(e, point_));
+        return;
+      }
+      for (const Expr& a : e->args) find(a);
+    };
+    if (!has_reduction(plan_.stage.value)) std::for_each(values.begin(), values.end(), find);
+    emit();
+    point_.known = outside;
+  }
+
+  /// Stores ends of any width with the general value, and then the middle. `may_fill`: the middle may be as long as a
+  /// register.
+  void emit_wide_ends(const RowParts& row, bool may_fill) {
+    if (plan_.ends.apart) return with_indices(values_of_ends(), [&] { emit_ends_apart(row, may_fill); });
+    emit_ends_apart(row, may_fill);
+  }
+  void emit_ends_apart(const RowParts& row, bool may_fill) {
+    row.for_each_end(f_, [&](Value* begin, Value* end, Value* skipped) {
+      plan_.ends.apart ? emit_one_by_one(begin, end, skipped) : emit_plainly(begin, end);
     });
-    either(enough, [&] { emit_vectors(plan_.interior->values, first, first, after); }, [] {});
+    if (may_fill)
+      either(row.has_middle_of(f_, plan_.native), [&] { emit_middle(row); }, [&] { emit_short_middle(row, 0); });
+    else
+      emit_short_middle(row, 0);
+  }
+
+  void emit_middle(const RowParts& row) { emit_vectors(plan_.interior->values, row.first, row.first, row.after); }
+
+  /// Stores a middle in vectors of the most lanes that it fills, from the `k`-th of fewer lanes on.
+  void emit_short_middle(const RowParts& row, size_t k) {
+    if (k == plan_.ends.fewer_lanes.size()) return;
+    StagePlan plan = plan_;
+    plan.native = plan.wide = plan_.ends.fewer_lanes[k];
+    const Emit otherwise = [&] { emit_short_middle(row, k + 1); };
+    either(row.has_middle_of(f_, plan.native), [&] { StoreRowEmitter(f_, plan, point_).emit_middle(row); }, otherwise);
   }
 
   /// Stores one register at each end, with values for that end, and the middle.
-  void emit_narrow_ends(Value* first, Value* after, Value* end, Value* enough) {
+  void emit_narrow_ends(const RowParts& parts) {
+    const auto& [first, after, end, fewest] = parts;
     const RowInterior& row = *plan_.interior;
     Value* lanes = f_.i64(plan_.native);
+    Value* enough = parts.has_middle_of(f_, plan_.native);
     enough = ir_.CreateAnd(enough, ir_.CreateICmpSLE(first, lanes));
     enough = ir_.CreateAnd(enough, ir_.CreateICmpSLE(ir_.CreateSub(end, after), lanes));
-    const Emit outer = [&] { emit_parts(row, first, after, end); };
+    const Emit outer = [&] { emit_parts(row, parts); };
     const Emit wide = [&] {
       if (!plan_.inner) return outer();
-      either(is_inner(), [&] { emit_parts(*plan_.inner, first, after, end); }, outer);
+      either(is_inner(), [&] { emit_parts(*plan_.inner, parts); }, outer);
     };
     const Emit plain = [&] {
+      if (!plan_.ends.fewer_lanes.empty()) return emit_wide_ends(parts, false);
       plan_.narrower ? StoreRowEmitter(f_, *plan_.narrower, point_).emit(f_.i64(0), end) : emit_plainly(f_.i64(0), end);
     };
     const Emit narrow = [&] {
       if (!may_be_all_middle()) return plain();
-      either(is_all_middle(first, after, end), [&] { emit_pieces(row.values, f_.i64(0), end); }, plain);
+      either(is_all_middle(parts), [&] { emit_pieces(row.values, f_.i64(0), end); }, plain);
     };
     either(enough, wide, narrow);
   }
@@ -166,15 +206,17 @@ class StoreRowEmitter {
   }
 
   /// If only a run knows the ends, a row may turn out to have no ends.
-  void emit_parts(const RowInterior& row, Value* first, Value* after, Value* end) {
-    if (!may_be_all_middle()) return emit_ends_and_middle(row, first, after, end);
-    either(
-        is_all_middle(first, after, end), [&] { emit_vectors(row.values, f_.i64(0), f_.i64(0), end); },
-        [&] { emit_ends_and_middle(row, first, after, end); });
+  void emit_parts(const RowInterior& row, const RowParts& parts) {
+    const Emit ends_and_middle = [&] {
+      if (!plan_.ends.front_one_by_one && !plan_.ends.back_one_by_one) return emit_ends_and_middle(row, parts);
+      with_indices(values_of_ends(), [&] { emit_ends_and_middle(row, parts); });
+    };
+    if (!may_be_all_middle()) return ends_and_middle();
+    either(is_all_middle(parts), [&] { emit_vectors(row.values, f_.i64(0), f_.i64(0), parts.end); }, ends_and_middle);
   }
 
-  Value* is_all_middle(Value* first, Value* after, Value* end) {
-    return ir_.CreateAnd(ir_.CreateICmpSLE(first, f_.i64(0)), ir_.CreateICmpSGE(after, end));
+  Value* is_all_middle(const RowParts& parts) {
+    return ir_.CreateAnd(ir_.CreateICmpSLE(parts.first, f_.i64(0)), ir_.CreateICmpSGE(parts.after, parts.end));
   }
   bool may_be_all_middle() const {
     const RowInterior& row = *plan_.interior;
@@ -184,18 +226,19 @@ class StoreRowEmitter {
                        [&](const Dim& d) { return may_be_none(row.axis.extent - d); });
   }
 
-  void emit_ends_and_middle(const RowInterior& row, Value* first, Value* after, Value* end) {
+  void emit_ends_and_middle(const RowInterior& row, const RowParts& parts) {
+    const auto& [first, after, end, fewest] = parts;
     const bool low = !plan_.interior->first.empty(), high = !plan_.interior->after.empty();
     Value *begin = f_.i64(low ? plan_.native : 0), *last = ir_.CreateSub(end, f_.i64(plan_.native));
-    if (plan_.interior->front_one_by_one) {
-      emit_one_by_one(f_.i64(0), first);
+    if (plan_.ends.front_one_by_one) {
+      emit_one_by_one(f_.i64(0), first, f_.i64(0));
       begin = first;
     } else if (low) {
       store(row.ahead, lanes(plan_.native, f_.i64(0), nullptr));
     }
-    if (plan_.interior->back_one_by_one) {
+    if (plan_.ends.back_one_by_one) {
       emit_vectors(row.values, begin, first, after);
-      return emit_one_by_one(after, end);
+      return emit_one_by_one(after, end, ir_.CreateSub(after, first));
     }
     emit_vectors(row.values, begin, first, high ? max(begin, last) : end);
     if (high) store(row.beyond, lanes(plan_.native, f_.i64(0), nullptr), lanes(plan_.native, last, nullptr));
@@ -274,6 +317,10 @@ class StoreRowEmitter {
 };
 
 }  // namespace
+
+void emit_single_element(FunctionBuilder& f, const StagePlan& plan, const Point& point, Value* at) {
+  StoreRowEmitter(f, plan, point).emit_single(at);
+}
 
 void emit_short_row(FunctionBuilder& f, const StagePlan& plan, const Point& point, Value* begin, Value* end) {
   StoreRowEmitter(f, plan, point).emit_in_a_register(begin, end);

@@ -11,7 +11,10 @@ namespace gcg::cpu {
 void emit_store_row(FunctionBuilder& f, const StagePlan& plan, const Point& point, llvm::Value* begin,
                     llvm::Value* end);
 
-/// The same for fewer than `plan.native` elements, in one masked register. Requires `plan.maskable`.
+/// Stores the element `at` of the vector axis.
+void emit_single_element(FunctionBuilder& f, const StagePlan& plan, const Point& point, llvm::Value* at);
+
+/// The same as emit_store_row for fewer than `plan.native` elements, in one masked register. Requires `plan.maskable`.
 void emit_short_row(FunctionBuilder& f, const StagePlan& plan, const Point& point, llvm::Value* begin,
                     llvm::Value* end);
 

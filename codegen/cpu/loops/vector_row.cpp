@@ -59,6 +59,29 @@ void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Di
   });
 }
 
+RowParts::RowParts(FunctionBuilder& f, const StagePlan& plan)
+    : first(f.i64(0)), after(f.dim(plan.lane.extent)), end(after), fewest(fewest_in_vectors(plan.ends, plan.native)) {
+  for (const Dim& d : plan.interior->first)
+    first = f.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smax, first, f.dim(d));
+  for (const Dim& d : plan.interior->after)
+    after = f.ir().CreateBinaryIntrinsic(llvm::Intrinsic::smin, after, f.dim(d));
+}
+
+Value* RowParts::has_middle_of(FunctionBuilder& f, int64_t elements) const {
+  return f.ir().CreateICmpSGE(f.ir().CreateSub(after, first), f.i64(elements));
+}
+
+void RowParts::for_each_end(FunctionBuilder& f, const std::function<void(Value*, Value*, Value*)>& body) const {
+  llvm::IRBuilder<>& ir = f.ir();
+  Value* enough = has_middle_of(f, fewest);
+  Value* parts = ir.CreateSelect(enough, f.i64(2), f.i64(1));
+  f.for_loop(f.i64(0), parts, f.i64(1), [&](Value* part) {
+    Value* front = ir.CreateICmpEQ(part, f.i64(0));
+    body(ir.CreateSelect(front, f.i64(0), after), ir.CreateSelect(ir.CreateAnd(front, enough), first, end),
+         ir.CreateSelect(front, f.i64(0), ir.CreateSub(after, first)));
+  });
+}
+
 std::vector<RowPiece> row_pieces(FunctionBuilder& f, const StagePlan& plan, Value* begin, Value* end) {
   llvm::IRBuilder<>& ir = f.ir();
   std::vector<RowPiece> result;

@@ -20,6 +20,21 @@ using EmitPoints = std::function<void(const std::function<void()>& body)>;
 void for_each_run(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
                   const std::function<void(const EmitPoints& points)>& each_run);
 
+/// The parts of a row that has an interior: [0, first), the middle [first, after), and [after, end).
+struct RowParts {
+  RowParts(FunctionBuilder& f, const StagePlan& plan);
+
+  /// True if the middle has at least this many elements.
+  llvm::Value* has_middle_of(FunctionBuilder& f, int64_t elements) const;
+  /// Emits a loop over the ends, with `body` once: body(begin, end, number of elements skipped before `begin`). If the
+  /// middle is too short for the fewest lanes of the plan, the only end is the row.
+  void for_each_end(FunctionBuilder& f,
+                    const std::function<void(llvm::Value*, llvm::Value*, llvm::Value*)>& body) const;
+
+  llvm::Value *first, *after, *end;
+  int fewest;  // elements of the shortest middle that is stored in vectors
+};
+
 /// A piece of a row that is processed `lanes` at a time. `masked`: the rest of the row, shorter than `lanes`, in one
 /// step.
 struct RowPiece {
