@@ -162,7 +162,7 @@ class Compilation {
   Graph with_states(Graph graph) {
     std::vector<Graph*> graphs = {&graph};
     for (Graph& other : more_) graphs.push_back(&other);
-    pair_states(graphs, options_.states, options_.state_capacity);
+    pair_states(graphs, options_.states, options_.state_capacity, 0);
     for (Graph& other : more_) infer_graph(other);
     return graph;
   }
