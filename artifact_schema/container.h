@@ -55,7 +55,7 @@ struct Prologue {
   uint16_t format_major;
   uint16_t format_minor;
   DigestAlgorithm digest_algorithm;
-  uint64_t total_bytes;           // of the whole file
+  uint64_t total_bytes;           // size of the whole file
   uint64_t section_table_offset;  // 64
   uint32_t section_count;
   std::array<uint8_t, 12> reserved;  // 0

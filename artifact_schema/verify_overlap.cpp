@@ -24,7 +24,7 @@ Status check_neighbour(const fb::Sequence& sequence, uint32_t index) {
   return failure("it overlaps the step before it, but is the first one of its stream");
 }
 
-/// A wait for another stream would make the step start later than the previous one.
+/// A step that overlaps the previous one may wait only for steps of its own stream.
 Status check_waits(const fb::Sequence& sequence, const fb::Step& step) {
   for (const uint32_t wait : span_of(step.waits())) {
     if (const uint32_t stream = sequence.steps()->Get(wait)->stream(); stream != step.stream())

@@ -21,17 +21,17 @@ struct WeightPiece {
 struct ArtifactContent {
   fb::ManifestT manifest;  // the writer fills weights_section and targets[i]->code_section
   std::vector<std::vector<uint8_t>>
-      code;  // code[i]: the code of manifest.targets[i]; may be empty. May be shorter than targets
-  std::vector<uint8_t>
-      weights;  // the section's bytes; if empty, weight_pieces hold them, which write themselves into the file
-  uint64_t weight_bytes = 0;  // size of the section, if it is given in pieces; 0: no pieces
+      code;                      // code[i]: the code of manifest.targets[i]; may be empty. May be shorter than targets
+  std::vector<uint8_t> weights;  // the section's bytes; if empty, weight_pieces provide them, and each piece writes its
+                                 // own bytes to the file
+  uint64_t weight_bytes = 0;     // size of the section, if it is given in pieces; 0: no pieces
   std::vector<WeightPiece> weight_pieces;
   std::vector<uint8_t> assembly;  // a finished FlatBuffer of assembly.fbs; empty: none
 };
 
 struct WriteOptions {
-  uint64_t raw_alignment = kRawAlignment;  // of code and weights; a power of two >= 64. Smaller ones make small test
-                                           // files, whose code cannot be mapped and is copied
+  uint64_t raw_alignment = kRawAlignment;  // alignment of code and weights, a power of two >= 64. Small values are for
+                                           // tests: files are small, but code cannot be mapped and is copied
 };
 
 /// The same content gives the same bytes. Does not verify the content: read_artifact + verify_artifact do.

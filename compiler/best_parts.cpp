@@ -39,8 +39,7 @@ class Comparison {
     best_.parts = parts();
     if (!worth_comparing(best_)) return std::move(best_.parts);
     place(best_);
-    // Default rules with stages already form chains first. Without stages, the placement of a pipeline would have fewer
-    // groups to move.
+    // The other default rules, support,chains,stages, already separate chains.
     if (default_rules(request_.fleet) == std::vector<CutRule>{CutRule::support}) {
       cut_.rules = {CutRule::support, CutRule::chains};
       if (!keep_if_better()) cut_.rules.clear();

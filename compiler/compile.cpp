@@ -36,6 +36,7 @@
 #include "compiler/plan/verify_plan.h"
 #include "compiler/report/equal_extents.h"
 #include "compiler/report/host_waits.h"
+#include "compiler/report/kernel_types.h"
 #include "compiler/report/library_use.h"
 #include "compiler/report/narrowed_weights.h"
 #include "compiler/report/plan_report.h"
@@ -61,7 +62,8 @@ class Compilation {
         cut_(options.cut),
         fleet_(options.fleet ? options.fleet : implied_fleet(graph_, targets_, cut_)),
         requests_(fleet_ ? NodeRequests(graph_, *fleet_, cut_) : NodeRequests()),
-        remarks_(idle_options(options.libraries, options.precision, targets_)) {
+        remarks_(idle_options(options.libraries, options.precision, targets_)),
+        types_(float_types_of(graph_, more_)) {
     check_interface(graph_, options.labels);
     check_states(graph_);
     for (const Graph& other : more_) {
@@ -129,6 +131,7 @@ class Compilation {
 
   CompileResult result(const std::string& source_hash) {
     stage("artifact");
+    note_model_types(plans_, types_);
     free_unshared_constants(graph_);  // plans hold the constants that the file needs
     for (Graph& other : more_) free_unshared_constants(other);
     WeightsSection weights = place_weights(plans_, packing_sources_);
@@ -358,6 +361,7 @@ class Compilation {
   const std::optional<Fleet> fleet_;
   const NodeRequests requests_;
   std::vector<Remark> remarks_;
+  const std::map<std::string, DType> types_;  // the widest float type, by source node
   std::optional<OpenModel> open_;
   std::optional<PartedModel> parted_;
   std::vector<const Graph*> entries_;  // by Plan::entry_point

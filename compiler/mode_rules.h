@@ -14,8 +14,8 @@ namespace gcg {
 ///   synchronous if a node computes statistics of the batch, by its operator's trait: inter and intra;
 ///   synchronous without such nodes if the task says so: inter and replicas.
 /// If the task says nothing and no node computes statistics, and for all other entry points, the costs decide.
-/// `task`, `trained`: of --train; null without it. A step that the model itself contains is one that updates states of
-/// the program. Requires: its operators are not expanded.
+/// `task` and `trained` describe --train; null without it. If the model itself contains a training step, this step is
+/// the entry point that updates states of the program. Requires: its operators are not expanded.
 std::vector<ModeRule> mode_rules(const Graph& model, const std::vector<Graph>& more, const TrainOptions* task,
                                  const TrainedParameters* trained);
 

@@ -67,8 +67,8 @@ class BoundPlan {
   /// The slot's value. Requires that it is known.
   int64_t slot(uint32_t index) const { return slots_[index]; }
 
-  /// Points all input-bound buffers to `bases` and the caller's memory. Cheap if only the latter moved since the last
-  /// call.
+  /// Points all input-bound buffers to `bases` and the caller's memory. Cheap if only the caller's memory has moved
+  /// since the last call.
   void link(const BaseAddresses& bases, const Inputs& inputs, Outputs& outputs);
 
   /// Called when a run begins: no symbol is bound yet.

@@ -15,7 +15,7 @@ struct Site {
   MemorySource* pinned;  ///< host memory for the device's copies
 };
 
-/// A copy that the device makes: of an input before the run, or of an output after it. Copies to and from another space
+/// A copy by the device: an input is copied before the run, an output after it. Copies to and from another space
 /// pass through pinned memory.
 struct Transfer {
   enum class Kind : uint8_t { none, to_device, on_device, to_host };

@@ -18,7 +18,7 @@ struct PlanStep {
   const fb::Kernel* kernel = nullptr;  // launch
   const void* function = nullptr;      // launch: the device's handle of the kernel, set when its code is loaded
   // True if the step does not run: a call whose library is missing, or the fallback of a call whose library is
-  // available. BoundStep.off is the opposite for shapes that the library refuses.
+  // available. If the library refuses the shapes of a run, BoundStep.off has the opposite value.
   bool off = false;
   uint32_t call = UINT32_MAX;  // launch: the call whose fallback it is; UINT32_MAX: none
   uint32_t scratch_slot = 0;   // launch
@@ -62,7 +62,7 @@ struct Plan {
   const fb::Plan* manifest = nullptr;
   size_t symbols = 0;
   ShapeProgram program;
-  std::vector<PlanStep> steps;  // of all sequences, one after the other
+  std::vector<PlanStep> steps;  // the steps of all sequences, one sequence after the other
   // Sequence i consists of steps [begin[i], begin[i + 1]); the last one is the entry.
   std::vector<uint32_t> sequence_begin;
   std::vector<Segment> segments;            // of all sequences

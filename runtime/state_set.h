@@ -35,7 +35,7 @@ struct StateSet {
   std::vector<StateMemory> states;      // parallel to infos()
   std::atomic<bool> under_way = false;  // for a session: a use is in progress; uses must not overlap
   static constexpr uint32_t kReaders = 1 << 16;
-  Turns turns{kReaders};  // for the program: uses wait for each other; a writer takes all places
+  Turns turns{kReaders};  // for the program: readers and writers wait for each other; a writer takes all places
 
   std::span<const TensorInfo> infos() const { return program->states_of(scope); }
   // The functions of Session and Program with these names.

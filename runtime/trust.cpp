@@ -44,8 +44,8 @@ Libcrypto open_libcrypto() {
   return crypto;
 }
 
-/// `text`: a PEM file. The structure of a public key of Ed25519 has 44 bytes, which begin with the same 12: in Base64,
-/// it is one line of 60 characters.
+/// `text`: a PEM file. The structure of a public key of Ed25519 has 44 bytes, of which the first 12 are the same in
+/// every key. In Base64 it is one line of 60 characters.
 void* read_key(const Libcrypto& crypto, std::string_view text) {
   constexpr std::string_view kBegin = "MCowBQYDK2VwAyEA";
   constexpr int kLine = 60, kPrefixBytes = 12, kDecodedBytes = kLine / 4 * 3, kEd25519 = 1087;

@@ -1,5 +1,6 @@
 #include "codegen/cpu/compile_kernel.h"
 
+#include "codegen/cpu/arithmetic.h"
 #include "codegen/cpu/llvm/emit.h"
 #include "codegen/cpu/llvm/function_builder.h"
 #include "codegen/cpu/llvm/imports.h"
@@ -44,7 +45,9 @@ EmittedModule emit_module(const Kernel& kernel, const CpuTarget& target, const s
   result.info.params = f.params();
   result.info.tasks = emission.tasks;
   result.info.scratch_bytes = emission.scratch_bytes;
-  result.info.note = emission.note;
+  gart::KernelNote note = arithmetic_of(kernel, target);
+  note.text = emission.note;
+  result.info.note = gart::note_text(note);
   return result;
 }
 

@@ -7,6 +7,7 @@
 
 #include "codegen/cuda/assembler/assemble.h"
 #include "codegen/cuda/conditional_kernel.h"
+#include "codegen/cuda/kernel_arithmetic.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/kernel_progress.h"
 #include "compiler/support/error.h"
@@ -77,13 +78,15 @@ void assemble_all(std::vector<AssemblyJob>& all, const Assembler& assembler, int
     if (error) std::rethrow_exception(error);
 }
 
-CompiledKernel describe(const AssemblyJob& job) {
+CompiledKernel describe(const AssemblyJob& job, const Target& target) {
   const Usage usage = usage_of(job.program.log);
   CompiledKernel kernel;
   kernel.params = job.text.params;
   kernel.tasks = job.text.tasks;
   kernel.scratch_bytes = job.text.scratch_bytes;
-  kernel.note = job.text.note;
+  gart::KernelNote note = arithmetic_of(*job.kernel, target);
+  note.text = job.text.note;
+  kernel.note = gart::note_text(note);
   kernel.symbol = job.text.symbol;
   kernel.threads = job.text.threads;
   kernel.shared_bytes = job.text.shared_bytes;
@@ -126,7 +129,7 @@ class CudaBackend final : public Backend {
     const Nvrtc& nvrtc = assembler.nvrtc();
     blob.driver = std::max(target.driver, target.is_ptx() ? nvrtc.version() : nvrtc.major() * 1000);
     for (const AssemblyJob& job : all) {
-      CompiledKernel kernel = describe(job);
+      CompiledKernel kernel = describe(job, target);
       place(kernel, job.program, blob);
       blob.kernels.push_back(std::move(kernel));
     }

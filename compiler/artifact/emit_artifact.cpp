@@ -105,7 +105,7 @@ uint32_t library_number(fb::ManifestT& manifest, const LibraryCall& call) {
 /// The facts of an entry point beyond its graph's constraints.
 struct EntryFacts {
   std::vector<DimConstraint> pairs;    // both extents are equal, or one of them is 1
-  std::vector<DimConstraint> assumed;  // facts that some plans need
+  std::vector<DimConstraint> assumed;  // facts that must hold in runs of some plans
 };
 
 bool are_same(const DimConstraint& x, const DimConstraint& y) {

@@ -129,7 +129,8 @@ bool Fuser::is_read(ValueId v) const {
 /// The inputs that only this node reads and that movement operators make: they will have no storage.
 std::vector<ValueId> Fuser::moved_inputs(const Node& n) const {
   std::vector<ValueId> result;
-  if (n.op->reads() == Reads::window) return result;  // windows overlap: an element would be moved for each
+  // Windows overlap, so an element would be computed once per window.
+  if (n.op->reads() == Reads::window) return result;
   for (ValueId in : n.inputs) {
     if (!reads(in)) continue;
     const ValueId base = out_.view_of[in];

@@ -92,8 +92,8 @@ class Fuser {
 
   // ---- fuse_concat.cpp ----------------------------------------------------------------------------------------------
 
-  /// True if one kernel reads all parts, because several parts would be copied and a launch per part is expensive on a
-  /// GPU. The kernel may be that of the Concat's reader.
+  /// True if one kernel reads all parts of a Concat: on a GPU, where several parts would otherwise be copied with a
+  /// launch each. It may be the kernel of the Concat's reader.
   bool gathers_parts(const Node& n);
   /// Gives a Concat or Interleave storage. Each part gets its own group, which writes into that storage. Fusion
   /// continues in these groups.
@@ -125,7 +125,8 @@ class Fuser {
   /// True if the reduction joins the group. Its result is then computed once per row or per element of the group, at no
   /// more cost than in its own kernel.
   bool reduction_fits(ValueId v, const FusionGroup& group, int id);
-  /// True if a contraction that is lowered to a loop joins its reader's group, which computes each of its elements.
+  /// True if a contraction that is lowered to a loop joins its reader's group. Each element of the group's result then
+  /// computes one element of the contraction.
   bool sum_fits(const Node& n, ValueId v, const Use& u);
   /// True if a node that is already decided uses the value.
   bool is_read(ValueId v) const;

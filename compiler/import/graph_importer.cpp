@@ -38,7 +38,7 @@ const char* kind_of(const onnx::TypeProto& type) {
   }
 }
 
-/// The reason why a graph input is not supported; empty if it is.
+/// The reason why a graph input is not supported; empty if it is supported.
 std::string why_not_input(const onnx::TypeProto& type) {
   if (type.has_sequence_type() || type.has_optional_type())
     return concat("it is ", kind_of(type), "; give its number of elements by --dim NAME=LENGTH");

@@ -43,8 +43,8 @@ struct ImportedModel {
   std::vector<std::string> sequences;  // sequence inputs of the model that became one input per element
   std::vector<FunctionCall> calls;     // in model order, outer calls before the calls inside them
   int64_t training_graphs = 0;         // TrainingInfoProtos of the model that are not imported
-  /// The graphs of the imported training step. `graph` is then the entry point `infer`. These are `train` and, if
-  /// initial values are computed, `initialize` (training_info.h).
+  /// The graphs of the imported training step: `train` and, if initial values are computed, `initialize`
+  /// (training_info.h). The entry point `infer` is then `graph`.
   std::vector<Graph> training;
   std::vector<NodeLabel> node_labels;  // outer calls before the calls inside them
 };

@@ -18,7 +18,7 @@ std::string count_text(int least, int most) {
   return least == most ? concat(least) : concat(least, " to ", most);
 }
 
-/// The reason why the node's number of inputs or outputs does not fit; empty if it does.
+/// The reason why the node's number of inputs or outputs does not fit; empty if both fit.
 std::string why_not_arity(const Node& node) {
   const OpDef& op = *node.op;
   const auto failure = [](size_t count, int least, int most) {

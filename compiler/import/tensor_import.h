@@ -12,7 +12,8 @@
 
 namespace gcg {
 
-/// The reason why a tensor of this TensorProto.DataType is not supported ("its type is string, ..."); nullopt if it is.
+/// The reason why a tensor of this TensorProto.DataType is not supported ("its type is string, ..."); nullopt if it is
+/// supported.
 std::optional<std::string> unsupported_dtype(int32_t onnx_type);
 
 /// Number of elements. Fails on a negative extent, and on a size that no memory can hold. `what` begins the message:

@@ -85,7 +85,7 @@ class Tensor {
   DType dtype_ = DType::undefined;
   std::vector<int64_t> shape_;
   const uint8_t* data_ = nullptr;      // null if the elements are deferred, or if there are none
-  std::shared_ptr<const void> owner_;  // of the bytes, or the DeferredElements
+  std::shared_ptr<const void> owner_;  // owner of the bytes, or the DeferredElements
   uint8_t* writable_ = nullptr;
   std::shared_ptr<const Rearrangement> rearrangement_;
 };

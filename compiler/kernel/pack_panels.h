@@ -7,8 +7,8 @@ namespace gcg {
 
 /// Smaller matrices are not packed, because they fit into the L1 cache, where strided access is not slower.
 inline constexpr int64_t kLeastPackedElements = 4096;
-/// A table with fewer rows has an order of its own, even if it is also the factor of a product: a row of panels has one
-/// element per cache line, which must stay a small part of the time of a product by all rows.
+/// A table with fewer rows is stored apart, row by row, even if it is also the factor of a product. Reading a row from
+/// panels takes a cache line per element. This must stay a small part of the time of a product by all rows.
 inline constexpr int64_t kLeastPackedRows = 4096;
 
 /// A matrix in memory; strides are in elements.

@@ -26,7 +26,7 @@ inline constexpr int kOldestDriver = 12030;
 struct Target {
   std::string name;  // "x86-64-v4", "x86-64-v3", "aarch64", "sm_90a", "ptx"
   DeviceClass device = DeviceClass::cpu;
-  int sm = 0;      // GPUs: compute capability * 10; "ptx": of the oldest GPU that accepts it
+  int sm = 0;      // GPUs: compute capability * 10; for "ptx", that of the oldest GPU that accepts the code
   int driver = 0;  // GPUs: the oldest driver to run on, in the encoding of cuDriverGetVersion (12060); 0: the newest
                    // toolkit's own
   Precision precision = Precision::fp32;  // a GPU without this arithmetic uses the next more accurate one

@@ -65,7 +65,8 @@ class ValueLowering {
   const Graph& graph_;
   StorageOf stored_;
   std::map<ValueId, Element> bound_;
-  std::map<ValueId, std::vector<int64_t>> even_steps_;  // of constants, per dimension; empty: the differences vary
+  // By constant: the difference along each dimension; empty: differences vary.
+  std::map<ValueId, std::vector<int64_t>> even_steps_;
   std::map<ValueId, std::optional<Band>> bands_;
   bool computes_bands_ = false;
   std::map<std::pair<ValueId, std::string>, Expr> memo_;

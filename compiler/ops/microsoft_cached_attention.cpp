@@ -181,8 +181,8 @@ class GroupQueryAttention {
   /// True if the caches are states whose rows are the tokens of earlier runs (compiler/passes/append_caches.h).
   bool appends() const { return x_.node().has_attribute("gart.appends"); }
 
-  /// Fails the run unless all of these lengths equal the cache's length. It reads element
-  /// rows + |length - rows| of a table 0, 1, ..., rows, which only exists if they are equal.
+  /// Fails the run unless all of these lengths equal the cache's length `rows`: gathers element rows + |length - rows|
+  /// of the table 0, 1, ..., rows. If a length differs, this index is beyond the table's end.
   ValueId as_long_as_cache(ValueId lengths) {
     const ValueId rows = x_.extent_of(x_.input(kPastKey), 2);
     const ValueId one = x_.constant(Tensor::scalar_i64(1));

@@ -41,7 +41,7 @@ class ClassLabels {
 
 /// A constant matrix of `dtype`, row-major.
 ValueId matrix(Expansion& x, DType dtype, int64_t rows, int64_t columns, const std::vector<double>& values);
-/// The class with the greatest score in each row; of equal scores the first.
+/// The class with the greatest score in each row. If scores are equal, the first class wins.
 ValueId best_class(Expansion& x, ValueId scores);
 /// Turns one score s per row (class 1 against class 0) into [negative(s), s].
 ValueId two_scores(Expansion& x, ValueId negative, ValueId positive);

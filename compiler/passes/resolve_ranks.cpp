@@ -101,7 +101,8 @@ class Resolver {
     return found;
   }
 
-  /// The values, neither constant nor made by `root` or `dependent_nodes`, that `dependent_nodes` reads.
+  /// The values that nodes of `dependent_nodes` read, except constants and values that `root` or `dependent_nodes`
+  /// make.
   static std::vector<ValueId> read_from_outside(const Graph& graph, NodeId root,
                                                 const std::vector<NodeId>& dependent_nodes) {
     std::set<NodeId> inside(dependent_nodes.begin(), dependent_nodes.end());

@@ -207,8 +207,8 @@ Placement by_rank(const Problem& problem, const Ranks& ranks, const std::vector<
   return schedule.placement(ranks);
 }
 
-/// Among ready groups, places the one with the least key first. `most`: places the group whose least key is the largest
-/// first.
+/// Always places next the ready group with the least key on any device or, with `most`, the ready group whose least key
+/// is the largest.
 Placement by_readiness(const Problem& problem, const Ranks& ranks, const Key& key, bool most = false) {
   Schedule schedule(problem);
   std::vector<int> ready, open(problem.groups.size());  // ready groups; the largest rank comes first

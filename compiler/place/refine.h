@@ -27,8 +27,9 @@ struct Refined {
 };
 
 /// `problem`: with measured times. Compares four kinds of placements: the current one; one group on another device; the
-/// groups of two devices exchanged, if the device that would run all groups of both faster idles longer; the result of
-/// place(). Keeps the current placement if nothing gains enough, unless it does not fit.
+/// groups of two devices exchanged; the result of place(). Two devices are exchanged only if one would run all groups
+/// of both faster than the other, and now idles longer. Keeps the current placement if nothing gains enough, unless it
+/// does not fit.
 Refined refine(const Problem& problem, const Placement& now, const RefineOptions& options = {});
 
 /// One round of `bench --replace`.

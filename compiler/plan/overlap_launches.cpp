@@ -51,8 +51,8 @@ class Overlaps {
                                     [&](StepId wait) { return steps_[wait].stream == step.stream; });
   }
 
-  /// True if few blocks of the previous launch wait to start. Blocks that wait would otherwise occupy the slots of a
-  /// large launch whose blocks have not all started.
+  /// True if all blocks of the previous launch start soon. Otherwise blocks of this launch would wait in slots that
+  /// blocks of the previous launch still need.
   bool has_few_blocks(const Step& last) const {
     const Machine& gpu = *plan_.machine;
     return last.as<Launch>() == nullptr || typical(code(last).tasks) <= gpu.nodes.overlapping * gpu.processors;

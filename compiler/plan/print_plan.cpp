@@ -4,6 +4,7 @@
 #include <array>
 #include <sstream>
 
+#include "artifact_schema/kernel_note.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/kernel/print_kernel.h"
 #include "compiler/plan/shape_sets.h"
@@ -123,7 +124,8 @@ std::string print_plan(const Plan& plan) {
       << (plan.assumed.empty() ? "" : ", equal extents") << '\n';
   for (KernelId k : plan.kernels.ids()) {
     out << "kernel k" << k.index << " " << print_kernel(plan.kernels[k]);
-    if (!plan.code.empty() && !plan.code[k].note.empty()) out << "  code: " << plan.code[k].note << '\n';
+    const std::string note = plan.code.empty() ? "" : gart::parse_note(plan.code[k].note).text;
+    if (!note.empty()) out << "  code: " << note << '\n';
   }
   out << print_buffers(plan) << print_steps(plan);
   out << "streams " << plan.streams << ", arena " << plan.memory.layout.bytes << " bytes, lower bound "

@@ -14,7 +14,8 @@
 namespace gcg {
 namespace {
 
-constexpr int kMostTurns = 8;           // each turn lowers the limit of the search, because arenas have gaps
+// Attempts to fit the arena. Each one lowers the limit of the search, because arenas have gaps between blocks.
+constexpr int kMostTurns = 8;
 constexpr int64_t kLeastLowering = 64;  // bytes
 
 double cost_of(const Plan& plan, const Step& step) {
@@ -47,14 +48,14 @@ class Model {
   }
 
   RecomputeProblem problem;
-  std::vector<BufferId> buffers;  // by number in the problem
+  std::vector<BufferId> buffers;  // by the buffer's number in `problem`
 
  private:
-  /// Uses of a buffer by the steps.
+  /// How the steps use a buffer.
   struct Facts {
     int writers = 0;
-    bool is_read = false, changes = false;  // changes: a step writes it after another one has read it
-    bool is_copyable = true;                // only launches of the entry sequence use it
+    bool is_read = false, changes = false;  // changes: a step writes the buffer after another step has read it
+    bool is_copyable = true;                // only launches of the entry sequence use the buffer
   };
 
   void note(const Step& step) {
@@ -95,7 +96,7 @@ class Model {
     out.can_repeat = can_repeat(step);
     Touched touched{step.reads(), step.writes()};
     add_bodies(plan_, step, touched);
-    std::set<int> known;  // a step may use a buffer several times
+    std::set<int> known;  // buffers of this step so far, because a step may use a buffer several times
     for (const auto* list : {&touched.reads, &touched.writes})
       for (BufferId b : *list) {
         if (plan_.buffers[b].kind != Buffer::Kind::temporary) continue;
@@ -114,7 +115,7 @@ class Model {
   }
 
   const Plan& plan_;
-  const bool inputs_change_;  // runs may overwrite inputs
+  const bool inputs_change_;  // a run may overwrite inputs, because they are states with updates in place
   std::map<BufferId, Facts> facts_;
   std::map<BufferId, int> numbers_;
 };
@@ -123,7 +124,7 @@ class Model {
 Plan scheduled(const Plan& plan, const Model& model, const RecomputeSchedule& schedule) {
   Plan out = plan;
   std::vector<BufferId> place(schedule.buffer_of.size());  // by instance
-  std::set<int> used;                                      // numbers of buffers that an instance has already
+  std::set<int> used;  // buffers, by number, that the first instance has already taken
   for (size_t i = 0; i < place.size(); ++i) {
     const int number = schedule.buffer_of[i];
     const BufferId original = model.buffers[static_cast<size_t>(number)];

@@ -11,10 +11,10 @@ namespace gcg {
 
 /// If the static arena of the plan needs more than `limit` bytes, repeats launches whose results are read again much
 /// later, so that the results need not stay in memory. A repeated launch runs the same kernel on the same operands, so
-/// the results have the same bits. Which results leave memory is chosen by the time that their steps take
-/// (recompute_schedule.h). Returns nullopt and changes nothing if the arena fits already or has no constant size.
-/// Throws CompileError, as plan_memory does, if it cannot be made to fit. `graph`: of the plan. `machine`: of its
-/// device. Requires: no libraries, streams or memory yet.
+/// the results have the same bits. Results that free many bytes and take little time to compute again leave memory
+/// first (recompute_schedule.h). Returns nullopt and changes nothing if the arena already fits, or if its size is not
+/// constant. Throws CompileError, as plan_memory does, if no schedule fits. `graph`: the graph of the plan. `machine`:
+/// the plan's device. Requires: no libraries, streams or memory yet.
 std::optional<Recomputation> fit_memory(Plan& plan, const Graph& graph, int64_t limit, const Machine& machine);
 
 /// Moves all steps of a GPU's plan to one stream if its static arena exceeds the limit: streams share less memory.

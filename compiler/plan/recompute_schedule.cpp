@@ -5,9 +5,11 @@
 namespace gcg {
 namespace {
 
-constexpr size_t kMostTried = 48, kLeastTried = 4;  // candidates that one turn of the search simulates
-constexpr size_t kTriedSteps = 8'000;               // steps in all simulations of a turn, between these limits
-constexpr double kLeastTime = 1e-3;                 // microseconds
+// Before each choice the search simulates at least kLeastTried and at most kMostTried candidates. Between these limits,
+// the simulations run about kTriedSteps steps in all.
+constexpr size_t kMostTried = 48, kLeastTried = 4;
+constexpr size_t kTriedSteps = 8'000;
+constexpr double kLeastTime = 1e-3;  // microseconds
 
 /// The uses of a buffer: it is written by step places[0] and read by the others, in order. Gap first_gap + i follows
 /// use i.
@@ -16,10 +18,11 @@ struct Uses {
   size_t first_gap = 0;
 };
 
-/// A value's place between two uses.
+/// The interval between two uses of a value.
 struct Gap {
   bool leaves = false;  // the value leaves memory, and its step runs again before the next use
-  bool passes = false;  // if the value is made in this gap because another repetition reads it, it leaves again
+  // If a repetition computes the value in this gap for another repetition, the value leaves memory again.
+  bool passes = false;
 };
 
 class Simulation {
@@ -41,14 +44,14 @@ class Simulation {
     return sum;
   }
 
-  /// The original step that runs at the peak, or first after it.
+  /// The original step that runs at the peak, or the first original step after the peak.
   int step_at_peak() const {
     size_t at = peak_position();
     while (runs_[at].again) ++at;
     return runs_[at].step;
   }
 
-  /// Gaps in which a value was made for another repetition, and is in memory at the peak.
+  /// Gaps in which a repetition computed a value that is in memory at the peak, because another repetition reads it.
   std::vector<size_t> made_at_peak() const {
     const auto at = static_cast<int>(peak_position());
     std::vector<size_t> gaps;
@@ -77,7 +80,7 @@ class Simulation {
   struct Run {
     int step;
     bool again;
-    size_t first;  // in instances_: those that it reads, then those that it writes
+    size_t first;  // position in instances_: the instances that the run reads, then those that it writes
   };
   struct Life {
     int buffer, first, last;  // first, last: positions of runs
@@ -98,7 +101,7 @@ class Simulation {
       for (int b : *list) pass(b, s);
   }
 
-  /// Notes that step `s` has used the buffer.
+  /// Records that step `s` has used the buffer.
   void pass(int b, int s) {
     const auto at = static_cast<size_t>(b);
     const std::vector<int>& places = uses_[at].places;
@@ -147,7 +150,7 @@ class Simulation {
     for (size_t r = 0; r < runs_.size(); ++r) in_use_[r] -= taken_over(r);
   }
 
-  /// Bytes of a result that takes over the memory of an operand which is read for the last time.
+  /// Bytes of the run's result, if it takes over the memory of an operand that is read for the last time; otherwise 0.
   int64_t taken_over(size_t position) const {
     const Run& run = runs_[position];
     const RecomputeProblem::Step& step = p_.steps[static_cast<size_t>(run.step)];
@@ -168,13 +171,14 @@ class Simulation {
   const std::vector<Gap>& gaps_;
   std::vector<Run> runs_;
   std::vector<int> instances_;
-  std::vector<Life> lives_;                   // by instance
-  std::vector<int> current_;                  // by buffer: its instance in memory; -1: none
-  std::vector<size_t> next_;                  // by buffer: position of its next use in Uses::places
-  std::vector<int> passing_;                  // buffers that leave memory after the next original step
-  std::vector<std::pair<int, size_t>> made_;  // instances that were made for a repetition, and their gaps
+  std::vector<Life> lives_;   // by instance
+  std::vector<int> current_;  // by buffer: its instance in memory; -1: none
+  std::vector<size_t> next_;  // by buffer: position of its next use in Uses::places
+  // Buffers that repetitions have computed and that leave memory after the next original step.
+  std::vector<int> passing_;
+  std::vector<std::pair<int, size_t>> made_;  // instances that were computed for another repetition, and their gaps
   std::vector<int64_t> in_use_;               // bytes, by run
-  double microseconds_ = 0;                   // of repetitions
+  double microseconds_ = 0;                   // time of the repetitions
 };
 
 class Search {
@@ -189,7 +193,7 @@ class Search {
     for (size_t b = 0; b < uses_.size(); ++b) {
       uses_[b].first_gap = gaps_.size();
       gaps_.resize(gaps_.size() + std::max<size_t>(uses_[b].places.size(), 1));
-      // Nothing reads the value after its last use, so it need not stay for repetitions.
+      // After its last use only repetitions read the value, and they can compute it again.
       gaps_.back().leaves = can_leave(b);
     }
     tried_ = std::clamp(kTriedSteps / (p_.steps.size() + 1), kLeastTried, kMostTried);
@@ -222,7 +226,7 @@ class Search {
            p_.steps[static_cast<size_t>(places[0])].can_repeat;
   }
 
-  /// Choices that affect the peak, the most promising first.
+  /// Choices that may lower the peak, the most promising first.
   std::vector<Candidate> candidates(const Simulation& now) {
     const int peak = now.step_at_peak();
     std::vector<Candidate> all;
@@ -242,8 +246,8 @@ class Search {
     return all;
   }
 
-  /// The choice that saves most for its time. If none saves anything, the one that costs least memory, because another
-  /// choice may then save more than both cost. Null if there is none.
+  /// The choice that saves the most bytes above the limit per microsecond. If no choice saves anything, the one that
+  /// adds the fewest bytes: another choice may then save more than both add. Null if there is no choice.
   bool* best_choice(const Simulation& now) {
     const double excess = now.excess(limit_);
     bool* best = nullptr;
@@ -262,7 +266,7 @@ class Search {
     return best;
   }
 
-  /// Takes choices back that later ones have made unnecessary, as long as that saves time.
+  /// Undoes choices that later ones have made unnecessary, as long as this saves time.
   void keep_what_fits() {
     for (size_t b = 0; b < uses_.size(); ++b)
       if (can_leave(b)) chosen_.push_back(&gaps_[uses_[b].first_gap + uses_[b].places.size() - 1].leaves);

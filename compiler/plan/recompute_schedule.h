@@ -12,13 +12,13 @@ namespace gcg {
 struct RecomputeProblem {
   struct Step {
     double microseconds = 0;
-    bool can_repeat = false;         // running it again, later, gives the same results
+    bool can_repeat = false;         // running the step again later gives the same results
     std::vector<int> reads, writes;  // buffers
     std::vector<int> in_place;       // buffers of `reads` whose memory the only result may take over
   };
   struct Buffer {
     int64_t bytes = 0;
-    bool can_leave = false;  // its readers can read a second copy
+    bool can_leave = false;  // readers may read a copy that a repeated step wrote elsewhere
   };
   std::vector<Step> steps;
   std::vector<Buffer> buffers;
@@ -34,17 +34,17 @@ struct RecomputeSchedule {
   std::vector<Run> runs;
   std::vector<int> buffer_of;  // by instance
   int64_t peak = 0;            // the largest sum of bytes that are in use during a run
-  double microseconds = 0;     // of runs that repeat a step
+  double microseconds = 0;     // time of the repeated runs
 };
 
-/// The steps as they are.
+/// The schedule without repetitions.
 RecomputeSchedule schedule_once(const RecomputeProblem& problem);
 
-/// A schedule whose peak is at most `limit`; nullopt if none is found. Values that are read again much later are the
-/// candidates: each leaves memory after a read, and its step runs again before the next one, after those that its
-/// operands need. The search takes the candidate with the most bytes over the limit saved for its microseconds, again
-/// and again; then it keeps each value whose repetition has become unnecessary. The result depends on the problem
-/// alone.
+/// A schedule whose peak is at most `limit`; nullopt if the search finds none. A candidate is an interval between two
+/// uses of a value. The value leaves memory in this interval, and its step runs again before the next use. If operands
+/// of this step have left memory too, their steps also run again first. The search repeatedly takes the candidate that
+/// saves the most bytes above the limit per microsecond of repeated steps. Finally it undoes choices that later ones
+/// have made unnecessary. The result depends on the problem alone.
 std::optional<RecomputeSchedule> schedule_within(const RecomputeProblem& problem, int64_t limit);
 
 }  // namespace gcg

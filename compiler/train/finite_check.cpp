@@ -12,7 +12,7 @@
 namespace gcg {
 namespace {
 
-constexpr const char* kName = "check=finite";  // of the nodes, which the error names
+constexpr const char* kName = "check=finite";  // name of the check's nodes, for the error message
 
 Formula is_finite(Formula x) { return compare("Less", unary("Abs", x), std::numeric_limits<double>::infinity()); }
 
@@ -34,8 +34,8 @@ class FiniteCheck {
  public:
   explicit FiniteCheck(Graph& outermost) : outermost_(outermost) {}
 
-  /// `loss`, in a run where `condition` holds; in other runs what `otherwise` makes of the captured values. The first
-  /// captured value is the loss.
+  /// The result is the loss, which is the first captured value, if `condition` holds in a run. Otherwise it is the
+  /// value that `otherwise` computes from the captured values.
   template <class Otherwise>
   ValueId unless(Graph& graph, ValueId condition, const std::vector<ValueId>& captured, Otherwise otherwise) {
     std::unique_ptr<Graph> passes = body_of(graph, captured), fails = body_of(graph, captured);
@@ -58,7 +58,7 @@ class FiniteCheck {
     return graph.node(id).outputs[0];
   }
 
-  /// A node that ends the run. Its result stands for the loss.
+  /// A node that ends the run with an error. Its result takes the place of the loss, so that types fit.
   ValueId failure(Graph& graph, ValueId loss, const std::string& tensor) {
     FormulaWriter w(graph, outermost_, kName);
     const std::string message = concat(tensor, " is NaN or infinite; the states keep their values");

@@ -25,7 +25,7 @@ struct UpdateEntry {
   Graph graph;
   std::vector<ValueId> inputs;            // gradient.NAME for each parameter, lr if it is an input, share, last
   std::vector<TrainedParameter> trained;  // in the order of the step's parameters
-  std::vector<OptimizerState> states;     // of the optimizer, then of the sums
+  std::vector<OptimizerState> states;     // states of the optimizer, then the sums of gradients
   std::optional<RandomState> random;
 };
 

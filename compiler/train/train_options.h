@@ -65,7 +65,7 @@ struct TrainOptions {
   double clip = 0;                  // limit of the norm of all gradients together; 0: none
   int64_t accumulate = 1;           // the optimizer runs once in this many steps, with their mean gradient
   StateOwner states = StateOwner::program;
-  bool drops = true;           // Dropout drops elements; dropout=off
+  bool drops = true;           // Dropout drops elements; false: dropout=off
   bool checks_finite = false;  // a NaN or an infinity ends the step; check=finite
   bool replicas = false;       // adds the entries `gradients` and `update`; replicas=on
   Updates updates = Updates::unsaid;

@@ -1,4 +1,4 @@
-// Operators that compute one thing while a model is trained, and another when it is used.
+// Operators that compute different results in training and in inference.
 #pragma once
 
 #include <set>
@@ -16,8 +16,8 @@ std::vector<std::string> start_dropout(Graph& graph);
 /// Makes all Dropout nodes keep all elements.
 void stop_dropout(Graph& graph);
 
-/// Makes BatchNormalization nodes that a model has in training mode use their running statistics, if these are in
-/// `statistics`. Without them, the statistics of the batch are what the model defines (weight standardization).
+/// Makes BatchNormalization nodes in training mode use their running statistics, if these are in `statistics`. Other
+/// such nodes keep the statistics of the batch, because the model means them (weight standardization).
 void use_running_statistics(Graph& graph, const std::set<ValueId>& statistics);
 
 /// The name of a node that computes statistics of its batch, in the graph or in a subgraph; null if there is none.

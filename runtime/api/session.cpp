@@ -15,7 +15,8 @@ InvocationState& SessionState::invocation(const Entry& entry) {
 
 namespace {
 
-/// An invocation of the session, or an idle one of the program; its destructor gives the latter back.
+/// An invocation of the session, or an idle one of the program; the destructor returns an idle invocation to the
+/// program.
 class InvocationLease {
  public:
   InvocationLease(ProgramState& program, SessionState* session, const Entry& entry)

@@ -87,7 +87,7 @@ RequestedPlaces places_of(const Assembly& assembly, const LoadOptions& options) 
   return places;
 }
 
-/// `bytes` are in `mapping`, in `copy`, or in the caller's memory. `path`: of the file; empty if the caller owns
+/// `bytes` are in `mapping`, in `copy`, or in the caller's memory. `path`: the file's path; empty if the caller owns
 /// `bytes`.
 Program open_program(Mapping mapping, Block copy, std::span<const uint8_t> bytes, const std::string& path,
                      const LoadOptions& options) {

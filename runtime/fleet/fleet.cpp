@@ -24,7 +24,7 @@ std::vector<TensorInfo> all_infos(const Assembly& assembly) {
   return infos;
 }
 
-/// Releases a lock for its lifetime, which covers slow work.
+/// Releases a lock while this object lives, for slow work.
 class Unlocked {
  public:
   explicit Unlocked(std::unique_lock<std::mutex>& lock) : lock_(lock) { lock.unlock(); }

@@ -19,8 +19,8 @@ class ProgramEngines final : public Engines {
  public:
   /// `any_host`: devices whose host the file names are this process's, as on the ranks of a job.
   explicit ProgramEngines(const LoadOptions& options, bool any_host = false);
-  /// Verifies the file and its assembly. `bytes` are in `mapping`, in `copy`, or in the caller's memory. `path`: of the
-  /// file, or empty.
+  /// Verifies the file and its assembly. `bytes` are in `mapping`, in `copy`, or in the caller's memory. `path`: the
+  /// file's path; empty if there is no file.
   Assembly read(Mapping mapping, std::span<const uint8_t> bytes, const std::string& path, Block copy = Block());
 
   std::unique_ptr<Engine> open(uint32_t device, std::span<const uint32_t> parts) override;

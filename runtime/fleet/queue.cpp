@@ -37,7 +37,7 @@ struct QueuedRun {
   RunQueue::Done done;
   Clock::time_point deadline = Clock::time_point::max();
   std::optional<ErrorCode> stop;  // why the run must end early
-  // cancel() ends the run in progress: one of these two, or none.
+  // The run in progress, which cancel() ends. At most one of the two is set.
   Invocation* invocation = nullptr;
   fleet::Request* request = nullptr;
 

@@ -14,7 +14,7 @@
 
 namespace gart::fleet {
 
-/// HostRanks wait so long for each other at the start, because a launcher may start them one after the other.
+/// Longest time that ranks wait for each other at the start. A launcher may start them one after the other.
 inline constexpr int64_t kStartNs = 60'000'000'000;
 
 class RankJob final : public detail::HostRanks, public std::enable_shared_from_this<RankJob> {
@@ -33,7 +33,7 @@ class RankJob final : public detail::HostRanks, public std::enable_shared_from_t
   // On rank 0:
   std::vector<std::string> machines;                 // per rank
   std::vector<std::unique_ptr<RemoteSpace>> spaces;  // per rank; null for rank 0
-  std::atomic<uint32_t> models{0}, stations{0};      // numbers given so far
+  std::atomic<uint32_t> models{0}, stations{0};      // how many numbers of models and of stations are in use
 
  private:
   void greet();

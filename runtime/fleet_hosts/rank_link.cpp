@@ -60,8 +60,8 @@ RankLink::RankLink(const gart_transport& transport)
 }
 
 RankLink::~RankLink() {
-  // With a lost rank, the end of this process must end the others: a launcher does that for a process that did not
-  // leave the job.
+  // If a rank is lost, this process does not leave the job. When the process ends, the launcher then ends the other
+  // ranks.
   for (int i = 0; i < size(); ++i)
     if (is_lost(i)) return;
   transport_.close(transport_.self);

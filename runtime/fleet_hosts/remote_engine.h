@@ -41,10 +41,11 @@ class RemoteEngine final : public PartEngine {
   // These belong to the current run:
   Writer command_;
   std::vector<OnTheWay> inputs_;
-  std::vector<Transfer> outputs_;  // per output; complete if it does not come by itself
-  std::vector<int> tags_;          // per output whose size is not known yet: its tag
+  // Per output: the message with its data, if the memory for it is known before the run.
+  std::vector<Transfer> outputs_;
+  std::vector<int> tags_;  // per output: the tag of its data, if its size is not known yet
   std::vector<uint8_t> answer_;
-  std::vector<Block> results_;  // per output whose size was not known
+  std::vector<Block> results_;  // memory of the outputs whose size was not known
 };
 
 }  // namespace gart::fleet

@@ -11,7 +11,7 @@
 namespace gart::fleet {
 namespace {
 
-/// The path as a process in another folder finds it. The same path if the file is not there.
+/// The absolute path, for processes in other folders. Returns `path` unchanged if there is no such file.
 std::string absolute(const std::string& path) {
   char found[PATH_MAX];
   return path.empty() || realpath(path.c_str(), found) == nullptr ? path : found;

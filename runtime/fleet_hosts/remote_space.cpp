@@ -28,7 +28,7 @@ void RemoteSpace::copy_in(void* to, const Space& other, const void* from, size_t
       guarded([&] { link_.post(maker, kCommandTag, transfer(Command::send, from, bytes, rank_, tag)); });
   for (Pauses pauses; sent && !answered.is_done(); pauses.next())
     if (link_.is_lost(maker)) break;
-  // The reader's device is well, so the run fails and not the device.
+  // Only the maker's rank is lost. So the error is that of the run: the reader's device can still run.
   if (!sent || link_.is_lost(maker))
     fail(ErrorCode::run_failed, "rank ", maker, " was lost before it had sent a value to rank ", rank_);
   Reader reader(answer);
@@ -54,7 +54,7 @@ void* RemoteSpace::allocate(size_t& bytes) {
 }
 
 void RemoteSpace::release(void* data, size_t bytes) noexcept {
-  // The memory of a lost rank ends with the rank.
+  // Errors do not matter: the memory of a lost rank is freed with its process.
   static_cast<void>(guarded([&] {
     Writer command;
     command.put(Command::release).put(number(data)).put(uint64_t{bytes});

@@ -14,7 +14,7 @@ Station::~Station() {
 
 void Station::loop() {
   bool goes_on = true;
-  // A failure here is one of the connection: rank 0 sees it, too, or is lost.
+  // A failure here is a failure of the connection. Rank 0 either notices it, too, or is lost.
   const Result<void> done = guarded([&] {
     for (Pauses pauses; goes_on && !stop_.load(std::memory_order_relaxed); pauses.next()) {
       const std::vector<uint8_t> message = link_.poll(0, tag_);

@@ -1,4 +1,4 @@
-// A device of a model on a rank that serves: a thread that loads and runs the parts which rank 0 sends.
+// A device of a model, on a rank other than 0: a thread that loads and runs the parts which rank 0 sends.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ struct ServedModel {
 
 class Station {
  public:
-  /// `tag`: of its commands. The thread also ends if rank 0 is lost.
+  /// `tag`: the tag of the station's commands. The thread also ends if rank 0 is lost.
   Station(RankLink& link, std::shared_ptr<ServedModel> model, int tag, uint32_t device);
   ~Station();  ///< ends the thread
   Station(const Station&) = delete;
@@ -51,14 +51,14 @@ class Station {
 
  private:
   void loop();
-  bool handle(const std::vector<uint8_t>& message);  // false: the end
+  bool handle(const std::vector<uint8_t>& message);  // returns false if the station must end
   void load(Reader& command);
   void run(Reader& command);
   TensorView input_of(Reader& command, size_t index);
   void receive_inputs();
   void answer(int tag, const Result<void>& done, const Writer& good);
 
-  /// Where an output goes.
+  /// How an output reaches its reader: as a message with this tag, or in this rank's memory.
   struct Output {
     bool is_sent = false;
     int tag = 0;
@@ -72,7 +72,7 @@ class Station {
   std::vector<TensorView> inputs_, results_;
   std::vector<OutputBuffer> buffers_;
   std::vector<Output> outputs_;
-  std::vector<Block> rooms_, sent_;  // per input that arrives; per output that is sent
+  std::vector<Block> rooms_, sent_;  // memory of the inputs that arrive as messages, and of the outputs that are sent
   std::vector<Transfer> arriving_;
   std::atomic<bool> stop_{false};
   std::thread thread_;

@@ -27,16 +27,18 @@ enum Tag : int {
   kLastTag = 32767
 };
 
-/// A command is this number and the fields below, in one message from rank 0. `answer` is the tag of its answer.
+/// A command is one message from rank 0: this number, then the fields that the comment lists. `answer` is the tag of
+/// the answer; its fields come after "->".
 enum class Command : uint32_t {
-  ping,   // -> kPongTag
-  model,  // model, path, bytes, digest, options, tag of the file, tag of a second answer, answer -> is the file needed?
+  ping,   // no fields -> a message with kPongTag
+  model,  // model, path, bytes, digest, options, tag of the file, tag of a second answer, answer -> whether rank 0 must
+          // send the file
   station,   // station, model, device
   allocate,  // bytes, answer -> address, bytes
   release,   // address, bytes
-  send,      // address, bytes, rank, tag: sends bytes of this rank's memory
-  receive,   // address, bytes, rank, tag, answer: receives into this rank's memory
-  forget,    // model; its stations have been closed
+  send,      // address, bytes, rank, tag: sends bytes of this rank's memory to `rank`
+  receive,   // address, bytes, rank, tag, answer: receives bytes from `rank` into this rank's memory
+  forget,    // model: releases it; its stations must be closed
   end,
   // For stations:
   load,  // parts, answer -> device and target in use
@@ -46,18 +48,18 @@ enum class Command : uint32_t {
 
 /// Where the data of an input or output is.
 enum class At : uint8_t {
-  in_message,   // input: the bytes follow
-  on_the_way,   // input: they arrive with the tag that follows. Output: they must be sent with this tag; capacity
-                // follows
-  in_memory,    // the address in the rank's memory follows; for an output, then the capacity
-  not_decided,  // output: its size is not known yet; it must be sent with the tag that follows
+  in_message,   // input: the bytes follow in this message
+  on_the_way,   // a tag follows. Input: the bytes come in a message with this tag. Output: the bytes must be sent with
+                // it; their limit follows the tag
+  in_memory,    // the address in the rank's memory follows, and for an output the limit of its bytes
+  not_decided,  // output of unknown size: it must be sent with the tag that follows
 };
 
-/// An address in a rank's memory, as the number that travels.
+/// An address in a rank's memory, as a number in a message.
 inline uint64_t number(const void* address) { return std::bit_cast<uintptr_t>(address); }
 inline void* address(uint64_t number) { return std::bit_cast<void*>(uintptr_t(number)); }
 
-/// Inputs of at most so many bytes travel in the command.
+/// Inputs of at most this many bytes are part of the command.
 inline constexpr size_t kInMessage = 4096;
 
 class Writer {
@@ -85,7 +87,7 @@ class Writer {
   std::vector<uint8_t> bytes_;
 };
 
-/// Reads what a Writer wrote. Throws Failure at the end of the bytes.
+/// Reads the fields that a Writer wrote. Throws Failure if the message ends too early.
 class Reader {
  public:
   explicit Reader(std::span<const uint8_t> bytes) : bytes_(bytes) {}

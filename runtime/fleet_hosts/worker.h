@@ -25,7 +25,7 @@ class Worker {
     std::shared_ptr<ServedModel> open = std::make_shared<ServedModel>();
     std::vector<std::unique_ptr<Station>> stations;
   };
-  /// A message that is on its way. `bytes`: its bytes, unless they are in the rank's memory.
+  /// A message that is being sent. `bytes`: its contents, unless they are in the rank's own memory.
   struct Sending {
     std::unique_ptr<Writer> bytes;
     Transfer transfer;
@@ -34,7 +34,7 @@ class Worker {
     Transfer transfer;
     int answer = 0;
   };
-  bool handle(const std::vector<uint8_t>& message);  // false: the end
+  bool handle(const std::vector<uint8_t>& message);  // returns false if rank 0 has ended the job
   void begin_model(Reader& command);
   void allocate(Reader& command);
   void send(Reader& command);

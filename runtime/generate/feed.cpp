@@ -163,7 +163,7 @@ void Feed::put_score(int64_t at, bool counts) {
 
 void Feed::fill_mask(int64_t past, int64_t tokens) {
   const int64_t width = shape_.back(), total = past + tokens;
-  if (shape_.size() == 2) {  // the ones of the previous run stay
+  if (shape_.size() == 2) {  // elements that are 1 since the previous run stay
     if (total < ones_) std::fill(bytes_.begin(), bytes_.end(), uint8_t{0});
     for (int64_t i = total < ones_ ? 0 : ones_; i < total; ++i) put_score(i, true);
     ones_ = total;

@@ -10,7 +10,7 @@ def _child(pipe, function, arguments):
 
 
 def run_apart(function, arguments, limit_s):
-    """The function's result, or {"failed": words} if the function raises, crashes or does not end within `limit_s`
+    """The function's result, or {"failed": reason} if the function raises, crashes or does not end within `limit_s`
     seconds."""
     ours, theirs = multiprocessing.Pipe(False)
     process = multiprocessing.get_context("fork").Process(target=_child, args=(theirs, function, arguments))

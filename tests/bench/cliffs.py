@@ -185,7 +185,7 @@ def as_steps(outputs):
 
 
 def measure(row, folder):
-    """{"ort_us", "open_us", "fixed_us", "error", "remarks"}, or {"failed": words}."""
+    """{"ort_us", "open_us", "fixed_us", "error", "remarks"}, or {"failed": reason}."""
     import gart
     forms, calls, remarks = [], [], []
     for variant in ("open", "fixed"):

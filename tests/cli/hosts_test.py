@@ -21,7 +21,7 @@ if not shutil.which("mpirun") or not os.path.exists(LIBRARY):
 
 CORES = sorted(os.sched_getaffinity(0))
 SIDE = 64
-# Root may start jobs, and ranks that share a core give it up while they wait.
+# Allows root to start jobs. Makes waiting ranks yield their core, because ranks may share a core.
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_mpi_yield_when_idle": "1",
                "OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OMPI_MCA_hwloc_base_binding_policy": "none"}
 started = subprocess.run(["mpirun", "--oversubscribe", "-n", "2", "true"], env=ENVIRONMENT, capture_output=True, text=True)
@@ -123,13 +123,13 @@ class Hosts(CliCase):
                 until = time.monotonic() + 60
                 while len(processes_of(path)) < 4 and time.monotonic() < until:
                     time.sleep(0.1)
-                time.sleep(2)  # the model is loaded, and runs
+                time.sleep(2)  # until the model is loaded and runs
                 os.kill(processes_of(path)[-1], kind)
                 began = time.monotonic()
                 output = job.communicate(timeout=30)[0]
-                self.assertLess(time.monotonic() - began, 8)  # 1 s on an idle machine, and 1 s more until mpirun kills what is stopped
+                self.assertLess(time.monotonic() - began, 8)  # takes 1 s on an idle machine; if the process is stopped, mpirun kills it 1 s later
                 self.assertNotEqual(job.returncode, 0)
-                # The launcher's signal and the silence race.
+                # Either the launcher's signal or the rank's silence is noticed first.
                 self.assertRegex(output, "rank 3 (of the job is|was) lost|another process of the job failed")
                 self.assertEqual(processes_of(path), [])
 

@@ -171,7 +171,7 @@ class Onnx(CliCase):
         self.written("grow.gart")
 
     def test_names_are_only_names(self):
-        """Inputs and outputs named as the values that the file makes up."""
+        """Inputs and outputs whose names equal the names that the page generates for other values."""
         self.save("named.onnx", HEADER + """named (float[4, 4] weights1, float[4, 4] buffer2) => (float[4, 4] buffer3, float[4, 4] weights0) {
           buffer3 = MatMul(weights1, buffer2)
           weights0 = Softmax(buffer3)

@@ -39,8 +39,8 @@ Kernel sum_kernel(DType type, const Dim& n, const Part& a, const Part& b, int ze
 /// The byte with these bits.
 int number(DType type, uint8_t bits) { return type == DType::i8 ? static_cast<int8_t>(bits) : bits; }
 
-/// Every pair of bytes. Steps of the first two kinds are exact in floats, ties included; a sum near the middle of two
-/// steps may round either way.
+/// Every pair of bytes. In the first two cases sums are exact in floats, and so are ties. In the other cases a sum near
+/// the middle between two steps may round either way.
 TEST(ByteSum, IsWithinAStepAtTiesAndExactElsewhere) {
   constexpr int64_t kPairs = 1 << 16;
   constexpr double kClose = 2e-4;

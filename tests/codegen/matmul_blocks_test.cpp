@@ -17,7 +17,7 @@ struct Case {
   BlockPacking b;
   bool symbolic_m = false;
   int64_t step = 1;
-  float massive = 1;  // multiplies some elements of A; their weights in every second column are 0
+  float massive = 1;  // multiplies some elements of A; every second column has weights 0 for these
   std::string text() const {
     return concat(batch, " x ", m, "x", n, "x", b.rows, ", ", b.bits, " bits by ", b.block, b.offsets ? " offsets" : "",
                   b.exact ? " exact" : "", symbolic_m ? " m?" : "", " step ", step);

@@ -88,7 +88,8 @@ TEST(Hosts, RequestsFlowThroughTheRanks) {
   EXPECT_EQ(program->devices()[1].device, "rank 1 cpu");
 }
 
-/// Values that cross between two ranks go from one to the other. Rank 0 sees its inputs' bytes and the output's alone.
+/// A value that crosses between two other ranks goes directly from one to the other. Rank 0 sends and receives only the
+/// bytes of inputs and outputs.
 TEST(Hosts, CrossingValuesDoNotPassRankZero) {
   StandInJob job(3);
   const auto program = load(three_hosts(), on(job.hosts(), "rfrf"));  // a and c on rank 1, b and the output on rank 2
@@ -142,7 +143,8 @@ TEST(Hosts, GroupsOfALostRankMove) {
   EXPECT_NE(program->placement()[2].device, "far");
 }
 
-/// A rank falls silent after each number of messages. Each request ends with the right values or with words.
+/// A rank falls silent after some number of messages; the test tries many numbers. Each request must end with the right
+/// values or with an error message.
 TEST(Hosts, ARankMayFallSilentAtAnyMessage) {
   int failed = 0, good = 0;
   for (int64_t count = 3; count < 43; count += 2) {

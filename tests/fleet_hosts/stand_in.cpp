@@ -10,7 +10,7 @@ struct gart_message {
   const uint8_t* source = nullptr;
   uint8_t* target = nullptr;
   size_t bytes = 0;
-  std::vector<uint8_t> copy;  // of an eager send
+  std::vector<uint8_t> copy;  // the bytes of an eager send
   bool is_send = false, is_done = false, is_dropped = false;
 };
 

@@ -112,7 +112,7 @@ def artifact_digest(path, target, options):
 
 
 def compilations(name, sizes):
-    """(targets, name of the form, options) for each form."""
+    """(targets, "open" or "fixed", options) for each compilation of the model."""
     for target in TARGETS:
         yield [target], "open", []
         if sizes and sizes[0]:

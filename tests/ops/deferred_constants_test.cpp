@@ -37,7 +37,7 @@ TEST(DeferredConstants, AreComputedByEachReadAfterARelease) {
   expect_transposed(*x, *y);
   const uint8_t* first = y->data();
   EXPECT_EQ(y->data(), first);
-  EXPECT_EQ(y->computed().data(), first);  // it is there already
+  EXPECT_EQ(y->computed().data(), first);  // the elements are kept, so they are not computed again
   y->deferred()->release();
   expect_transposed(*x, y->computed());
   expect_transposed(*x, *y);
@@ -61,7 +61,7 @@ TEST(DeferredConstants, AreComparedByTheirRecipes) {
   EXPECT_TRUE(same_elements(*transposed(x), *transposed(shared(pattern(DType::f32, {kRows, kColumns}, 3)))));
   EXPECT_FALSE(same_elements(*transposed(x), *transposed(other)));
   EXPECT_FALSE(same_elements(*joined(x, other), *joined(other, x)));
-  EXPECT_TRUE(same_elements(*transposed(transposed(x)), *x));  // one of them is in memory: bytes decide
+  EXPECT_TRUE(same_elements(*transposed(transposed(x)), *x));  // one constant is in memory, so bytes are compared
 }
 
 TEST(DeferredConstants, ReleasedGraphsComputeThemAgain) {

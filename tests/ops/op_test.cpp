@@ -191,7 +191,7 @@ std::vector<Tensor> check_form(const OpCase& row, bool symbolic) {
 
 // ---- the same row with elements of other types
 
-constexpr int kRowsOfOtherTypes = 4;  // of each operator and program
+constexpr int kRowsOfOtherTypes = 4;  // rows per operator and program that run with other types
 // These operators may refuse a declared type because of an attribute or another input.
 const std::set<std::string> kNarrowed = {"Attention", "GridSample", "Mod", "QuantizeLinear", "Resize", "Upsample"};
 

@@ -38,8 +38,8 @@ TEST(Simulate, ADeviceThatHasWaitedForLongIsWoken) {
   EXPECT_EQ(simulate(p, {{0, 1, 0}, {0, 1, 2}}).us, 10 + 20 + 5) << "both still spin";
 }
 
-/// Group 0 runs on a, groups 1 and 2 on b. A value that another device with the same memory made is not in the reader's
-/// caches. A value that the reader itself made is.
+/// Group 0 runs on a, groups 1 and 2 on b. A value is in the reader's caches if the reader made it, and not if another
+/// device with the same memory made it.
 TEST(Simulate, WhatReadsAnotherDevicesValueTakesLonger) {
   Problem p = problem(R"({"devices": [{"name": "a"}, {"name": "b"}], "links": [[0,0],[0,0],[0,0],[0,0]],
     "groups": [{"us": [40, 40]}, {"us": [20, 20]}, {"us": [5, 5]}],

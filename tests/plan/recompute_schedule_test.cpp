@@ -67,7 +67,7 @@ void check(const RecomputeProblem& p, const RecomputeSchedule& s) {
 /// The least time of repeated steps, by Dijkstra's algorithm over (next step, buffers in memory); -1: no schedule fits.
 double optimum(const RecomputeProblem& p, int64_t limit) {
   using State = std::pair<size_t, uint32_t>;
-  std::vector<uint32_t> later(p.steps.size() + 1, 0);  // buffers that steps from here on read or need
+  std::vector<uint32_t> later(p.steps.size() + 1, 0);  // per step: buffers that this step and later ones need
   const auto bits = [](const std::vector<int>& buffers) {
     uint32_t all = 0;
     for (int b : buffers) all |= 1U << b;
@@ -136,7 +136,7 @@ TEST(RecomputeSchedule, SaysSoIfNothingFits) {
   EXPECT_FALSE(schedule_within(fixed, schedule_once(fixed).peak - 100));
 }
 
-/// A chain of 256 layers in about 2 sqrt(256) values takes one more forward pass.
+/// A chain of 256 layers whose memory holds about 2 sqrt(256) values takes at most one more forward pass.
 TEST(RecomputeSchedule, LongChainsNeedTheRootOfTheirMemory) {
   const RecomputeProblem p = network(256, 1000, 1);
   const auto schedule = schedule_within(p, 40 * 1000);

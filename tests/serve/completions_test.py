@@ -158,7 +158,7 @@ class Completions(TextCase):
         # Parameters that ask for the usual behaviour are accepted.
         usual = {"n": 1, "presence_penalty": 0, "frequency_penalty": 0.0, "logit_bias": {}, "user": "me", "stream": False, "stop": None, "echo": False, "suffix": None}
         self.assertEqual(self.accepted_text(**GREEDY, **usual), ANSWER)
-        self.assertEqual([line["user"] for line in self.server.log if line.get("user")], ["me"])
+        self.assertEqual(self.server.logged(lambda line: line.get("user"))["user"], "me")
 
     def test_faults_during_the_text(self):
         """The model reads 256 positions. A fault before the first event has its own status; a later one is the last event."""
@@ -186,7 +186,7 @@ class Completions(TextCase):
         return one, one.recv(100) if body.get("stream") else b""
 
     def test_a_client_that_leaves_ends_its_text(self):
-        """Five texts of a million tokens, of which three run: all end when their clients leave."""
+        """Five texts of a million tokens, three of which run at a time: all end when their clients leave."""
         for stream in (True, False):
             held = [self.begin(stream=stream)[0] for _ in range(3)]
             held += [self.begin()[0] for _ in range(2)]  # these wait

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 
@@ -83,6 +84,16 @@ class Server:
     def json(self, method, path, body=None, **more):
         status, _, content = self.ask(method, path, None if body is None else json.dumps(body), **more)
         return status, json.loads(content)
+
+    def logged(self, wanted, timeout=60):
+        """The first line of the log that `wanted` accepts. The server writes it after the answer, so this waits for it."""
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            for line in list(self.log):
+                if wanted(line):
+                    return line
+            time.sleep(0.01)
+        raise AssertionError(f"the log has no such line: {self.log}")
 
     def end(self, how=signal.SIGTERM, timeout=60):
         if self.process.poll() is None:

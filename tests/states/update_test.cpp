@@ -109,7 +109,7 @@ TEST(UpdatedStates, OneRowOfAGibibyteMovesOneRow) {
     return pages_written(step);
   };
   EXPECT_LT(pages_of(int64_t{1} << 25, ""), 100);  // a copy writes 262,144 pages
-  // The count sees copies: another reader of the old value requires one.
+  // Checks that the count detects a copy: another reader of the old value requires one.
   EXPECT_GT(pages_of(int64_t{1} << 19, "  %old = Neg(%cache)\n"), 2 * 4096);
 }
 

@@ -296,7 +296,7 @@ TEST(Dropout, DrawsAnewInEachIteration) {
   count.set_int(0, 8);
   std::set<double> losses;
   for (const auto& out : steps(made.train, {ones({1000}), count}, 4)) losses.insert(out[0].at_double(0));
-  EXPECT_EQ(losses.count(0), 0u);  // the iterations do not all drop the same number of elements
+  EXPECT_EQ(losses.count(0), 0u);  // 0 would mean that all iterations drop the same number of elements
   EXPECT_GE(losses.size(), 3u);
 }
 

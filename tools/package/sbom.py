@@ -18,7 +18,8 @@ OURS = "Apache-2.0 WITH LLVM-exception"
 # The files of the packages, by their places in the build.
 PRODUCTS = ("bin/gcc-graph", "bin/gart-run", "lib/libgcc_graph.so.0", "lib/libgart.so.0", "lib/libgart_cpu.so.0", "lib/libgart_fleet.so.0",
             "lib/libgart_generate.so.0", "lib/libgart.a", "lib/libgart_fleet.a", "lib/libgart_generate.a", "lib/_gart_lazy.abi3.so")
-# By the name of Debian's source package without its version: licences of what a program holds or links, not of build scripts.
+# Licences by the name of Debian's source package, without its version. They cover the parts that a program contains or
+# links, not build scripts.
 LICENCES = {
     "abseil": "Apache-2.0", "boost": "BSL-1.0", "cli11": "BSD-3-Clause", "flatbuffers": "Apache-2.0", "gcc": "GPL-3.0-or-later WITH GCC-exception-3.1",
     "glibc": "LGPL-2.1-or-later", "hwloc": "BSD-3-Clause", "libtirpc": "BSD-3-Clause", "libxcrypt": "LGPL-2.1-or-later",
@@ -71,7 +72,8 @@ class Debian:
 
 
 def inputs_of(build, product):
-    """The files that Ninja makes the product from, directly or not, without those of our shared libraries, which it only names."""
+    """The files from which Ninja builds the product, directly or indirectly. Excludes the inputs of our shared
+    libraries, because the product contains only their names."""
     def all_of(path):
         return set(output_of("ninja", "-C", build, "-t", "inputs", path).splitlines())
     inputs = all_of(product)

@@ -116,12 +116,12 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   std::shared_ptr<ConnectionList> list_;
   bool is_idle_ = true, keeps_alive_ = false, is_head_ = false;
   unsigned version_ = 11;
-  std::shared_ptr<Client> client_;                        // of the current request
-  bool is_watching_ = false;                              // a read waits, which fails when the client leaves
+  std::shared_ptr<Client> client_;                        // the client of the current request
+  bool is_watching_ = false;                              // a read waits; it fails when the client leaves
   bool is_answered_ = false;                              // the reply is complete, but the read has not ended
-  std::optional<http::response<http::empty_body>> head_;  // of a reply in pieces
+  std::optional<http::response<http::empty_body>> head_;  // the head of a reply that is sent in pieces
   std::optional<http::response_serializer<http::empty_body>> head_writer_;
-  std::shared_ptr<ReplyStream> pieces_;  // not null while such a reply is sent
+  std::shared_ptr<ReplyStream> pieces_;  // not null while a reply is sent in pieces
   std::string piece_;
   bool is_sending_ = false;  // the head or a piece
   char discarded_[4096];

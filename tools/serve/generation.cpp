@@ -37,7 +37,7 @@ bool Generation::step() {
   try {
     if (!is_cancelled_ && counts_.prompt == 0) prepare();
     if (!is_cancelled_ && run()) return true;
-    if (is_cancelled_) refuse(503, "the client has left");  // for the log; nobody reads it
+    if (is_cancelled_) refuse(503, "the client has left");  // only for the log, because the client is gone
   } catch (const Refusal& refusal) {
     refuse(refusal.status(), refusal.what(), refusal.parameter());
   } catch (const std::bad_alloc&) {

@@ -49,10 +49,10 @@ class Generation : public std::enable_shared_from_this<Generation> {
   std::vector<int64_t> next_;  // tokens that the model has not read
   TokenCounts counts_;
   RequestTimes times_;
-  Clock::time_point turn_;  // the begin of the current step
+  Clock::time_point turn_;  // when the current step began
   std::exception_ptr failure_;
   std::atomic<bool> is_cancelled_ = false;
-  std::mutex mutex_;  // of generator_, while cancel() may use it
+  std::mutex mutex_;  // guards generator_, which cancel() uses from other threads
   std::optional<gart::Generator> generator_;
 };
 

@@ -1,4 +1,5 @@
-// A connection's bytes that are not read yet. It finds folded lines in headers, which Beast accepts without a sign.
+// A connection's bytes that are not read yet. It finds folded lines in headers: Beast accepts them and does not report
+// them.
 #pragma once
 
 #include <boost/beast/core/flat_buffer.hpp>
@@ -45,7 +46,7 @@ class HeaderBuffer : public boost::beast::flat_buffer {
 
   bool is_header_ = false, has_begun_ = false, has_folded_line_ = false;
   char last_ = '\0';
-  size_t length_ = 0;  // of the current line
+  size_t length_ = 0;  // length of the current line
 };
 
 }  // namespace gcg::serve

@@ -12,7 +12,7 @@ struct HttpOptions {
   std::string address = "127.0.0.1";
   uint16_t port = 0;               // 0: any free one
   std::string certificate, key;    // PEM files for TLS: the chain, and the private key. Empty: no TLS
-  size_t body = size_t{64} << 20;  // most bytes of a request's body
+  size_t body = size_t{64} << 20;  // limit of the bytes of a request's body
   size_t header = 16 << 10;
   size_t connections = 1024;
   std::chrono::seconds idle{60};  // limit for the time without a request, and for the time to receive a header or send

@@ -21,8 +21,8 @@ namespace gcg::serve {
 
 struct LaneOptions {
   int lanes = 1;
-  size_t queue = 1024;                              // most requests that wait
-  size_t sequences = 1024;                          // most sequences at a time
+  size_t queue = 1024;                              // limit of waiting requests
+  size_t sequences = 1024;                          // limit of sequences at a time
   std::chrono::milliseconds sequence_idle{60'000};  // a sequence without requests for this long ends
 };
 

@@ -18,7 +18,7 @@ struct ProtocolOptions {
   size_t body = size_t{64} << 20;  // limit of a decompressed body
   bool logs_requests = false;
   std::string version;
-  size_t generations = 16;  // most that run at a time
+  size_t generations = 16;  // limit of those that run at a time
 };
 
 class Protocol {

@@ -18,7 +18,7 @@ namespace gcg::serve {
 struct RepositoryOptions {
   std::string store;
   DeviceOptions devices;
-  int64_t memory = 0;  // most bytes that loaded models may hold; 0: any number
+  int64_t memory = 0;  // limit of the bytes that loaded models hold; 0: no limit
   SignatureCheck trust;
 };
 

@@ -16,7 +16,7 @@ struct ServerOptions {
   LaneOptions lanes;
   std::vector<std::string> loads;  // models to load before the server is ready: "ID" or "ID@VERSION"
   std::vector<std::pair<std::string, std::string>> tokenizers;  // ids of models that generate text, and tokenizer.json
-  size_t generations = 16;                                      // most of them that run at a time
+  size_t generations = 16;                                      // limit of texts that are generated at a time
   std::string token;
   std::chrono::seconds drain{30};  // longest time for requests to end after SIGTERM
   bool logs_requests = false;

@@ -5,7 +5,7 @@
 namespace gcg::serve {
 namespace {
 
-constexpr size_t kMostRowCounts = 256;  // most different numbers of rows that are counted separately
+constexpr size_t kMostRowCounts = 256;  // limit of the different numbers of rows that are counted separately
 
 }  // namespace
 

@@ -15,7 +15,7 @@ namespace gcg::serve {
 struct TextModel {
   explicit TextModel(const std::string& tokenizer_file);
 
-  tools::ModelFolder folder;  // of the tokenizer's file
+  tools::ModelFolder folder;  // the folder that contains the tokenizer's file
   tools::Tokenizer tokenizer;
   std::vector<int64_t> end_ids;
 };

@@ -34,8 +34,8 @@ struct StoredVersion {
   std::string digest;
   int64_t bytes = 0;
   std::string added;      // UTC: "2026-01-31 12:00:00"
-  int64_t rows = 1;       // most rows of requests that a server may join along the first axis; 1: it does not join
-  std::string signature;  // of the artifact, in hexadecimal digits; empty: it was added without one
+  int64_t rows = 1;       // limit of the rows that a server joins along the first axis; 1: it does not join requests
+  std::string signature;  // the artifact's signature in hexadecimal digits; empty: the artifact was added without one
   ArtifactFacts facts;
 };
 

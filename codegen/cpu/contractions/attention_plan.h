@@ -17,8 +17,8 @@
 namespace gcg::cpu {
 
 struct AttentionPlan {
-  /// Scores = Q K and sums = P V. Their last batch axis is the first row of a block. The scores of the block lie in
-  /// `rows`.
+  /// Scores = Q K and sums = P V. Their last batch axis is the first row of a block. The scores of a block are stored
+  /// in operand `rows`.
   MatMulKernel scores, sums;
   MatMulPlan scores_plan, sums_plan;  // the plans have the same row tiles
   Axis first;

@@ -23,7 +23,7 @@ class Decoder {
     table_ = llvm::ConstantVector::get(table);
   }
 
-  /// Returns the integer of row `row` from each word, which begins at bit `row * bits`.
+  /// Returns the integer of row `row` from each word; it begins at bit `row * bits` of the word.
   llvm::Value* operator()(llvm::Value* words, int64_t row) {
     llvm::IRBuilder<>& ir = f_.ir();
     if (looks_up()) {

@@ -68,7 +68,7 @@ class ConvEmitter : IndexArithmetic {
     int64_t vectors = 1;       // vectors of the group's channels
   };
 
-  /// Splits the fastest remaining index off `remaining`.
+  /// Removes the index that changes fastest from `remaining` and returns it.
   Value* take(Value*& remaining, const Dim& extent) {
     if (extent.is(1)) return f_.i64(0);
     Value* size = f_.dim(extent);

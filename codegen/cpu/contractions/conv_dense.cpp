@@ -29,8 +29,8 @@ class DenseTile {
         vectors_(vectors),
         place_(place),
         dot_(f.ir(), plan.multiply) {
-    // Few accumulators would leave the latency of multiply-adds exposed. Such a tile has several sets, one per k step
-    // in turn.
+    // A tile with few accumulators would wait for the latency of multiply-adds. It has several sets, one per k step in
+    // turn.
     const int64_t accumulators = shape.pixels() * vectors;
     // With one vector, ten accumulators would be spilled, because borders add loop-carried values.
     const int64_t enough = vectors == 1 ? 5 : 8;

@@ -29,7 +29,7 @@ int64_t shuffled_channels(const ConvPacking& packing, int64_t lanes) {
   return channels <= block ? channels : 0;
 }
 
-/// The most groups that a vector may have lanes of.
+/// The largest number of groups that have lanes in one vector.
 int64_t groups_of_vector(const ConvPacking& packing, int64_t lanes) {
   const int64_t outputs = packing.group_outputs();
   if (outputs % lanes == 0) return 1;
@@ -52,7 +52,7 @@ class LaneTile {
     }
     find_boundaries(channel);
     if (groups_ == 1 || plan_.lanes % packing_.group_outputs() == 0) return reduce();
-    const int64_t most = groups_;  // the most groups in a vector; most vectors hold a single group
+    const int64_t most = groups_;  // a vector has lanes of at most this many groups, but usually of only one
     return f_.if_else(
         f_.ir().CreateICmpSGE(boundary_[0], f_.i64(plan_.lanes)), [&] { return groups_ = 1, reduce(); },
         [&] { return groups_ = most, reduce(); });

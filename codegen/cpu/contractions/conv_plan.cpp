@@ -41,8 +41,8 @@ int64_t depthwise_pixels(const CpuTarget& target, int64_t kernel_w) {
   return std::clamp<int64_t>(target.vector_registers - 2 * depthwise_taps(target, kernel_w) - loads, 4, 14);
 }
 
-/// Pixels of a register tile of one vector whose pixels take their channels by lane. Weights, the lanes that change
-/// groups and a few channels in flight also need registers.
+/// Pixels of a register tile of one vector whose lanes belong to several groups (conv_lanes.cpp). Weights, masks that
+/// select the lanes of a group, and a few channels in flight also need registers.
 int64_t by_lane_pixels(const CpuTarget& target) { return target.vector_registers >= 32 ? 14 : 10; }
 
 /// Cycles of the reduction of one full tile, at two multiply-adds per cycle.
@@ -153,13 +153,14 @@ std::optional<int64_t> regions_in_l2(const ConvKernel& k, const CpuTarget& targe
   int64_t together = std::max(l2 / 4, l2 / 4 * 3 - panel_bytes(k, plan)) / *bytes;
   const Dim of_image = regions_of_image(k, plan);
   if (small_map && of_image.is_constant() && *bytes * of_image.constant() <= l2) {
-    // Takes whole images together. If all images fit, each group covers all of them. Either way, the data stays in L2.
+    // A group covers whole images before the next group starts. If all images fit, it covers all of them.
     together = std::max<int64_t>(1, together / of_image.constant()) * of_image.constant();
     if (k.batch.is_constant() && k.batch.constant() * of_image.constant() <= together) return std::nullopt;
   }
   if (together < 2) return std::nullopt;
   const Dim regions = plan.regions(k);
-  const auto beyond = [&](int64_t count) {  // bytes from beyond L2, if all weights are read once per `count` regions
+  const auto beyond = [&](int64_t count) {  // bytes read from beyond L2 for `count` regions, if all weights are read
+                                            // once for each `together` of them
     return weight_bytes(k, plan) * ((count + together - 1) / together) + count * *bytes;
   };
   if (!regions.is_constant()) return together;

@@ -18,7 +18,7 @@ llvm::Value* ConvWidening::word(Value* base, Value* offset) { return f_.element_
 
 ValueRange ConvWidening::pixels(ValueRange rows, ValueRange tiles) {
   llvm::IRBuilder<>& ir = f_.ir();
-  if (plan_.flat && plan_.tiles_per_task > 0)  // two tiles may differ by a pixel
+  if (plan_.flat && plan_.tiles_per_task > 0)  // a tile may have one pixel fewer than tile_pixels
     return {times(f_, tiles.begin, plan_.tile_pixels - 1), times(f_, tiles.end, plan_.tile_pixels)};
   if (plan_.flat || !plan_.row_tiles.empty()) return {f_.i64(0), f_.dim(conv_.in_height * conv_.in_width)};
   const auto row = [&](Value* of_output, int64_t beyond) {

@@ -31,7 +31,7 @@ struct IntegerRowLayout {
 
   static constexpr int kLanes = 16;
 
-  int64_t block = 0, blocks = 0;  // rows of a block of A, and the number of its blocks
+  int64_t block = 0, blocks = 0;  // rows of a block of A, and the number of blocks of A
   int64_t row = 0;                // bytes of a part
   int64_t numbers = 0;            // scales, with room
 

@@ -10,7 +10,8 @@
 
 namespace gcg::cpu {
 
-/// Sums [rows][plan.panel_columns], of which the product has `columns` columns, and the position of the first.
+/// Sums [rows][plan.panel_columns] of a row tile, and the position of the first sum. Only the first `columns` columns
+/// belong to the product.
 struct RowTileSums {
   std::vector<llvm::Value*> batch;  // coordinates
   llvm::Value* row = nullptr;

@@ -22,7 +22,8 @@ KernelEmission emit_body(FunctionBuilder& f, const Kernel& kernel, const MatMulK
     return {plan.tasks(), plan.scratch_bytes(), plan.note()};
   }
   if (!plan.tiled || rows.is_constant()) return emit_matmul(f, kernel, matmul, plan);
-  // Few rows use vectors, in the same tasks, because there is one row tile in both cases.
+  // Few rows are multiplied by vectors instead of AMX tiles. They are one row tile in both plans, so the tasks are the
+  // same.
   CpuTarget vectors = f.target();
   vectors.has_amx = false;
   MatMulPlan few = plan_matmul(matmul, vectors, sums_floats(multiply) ? Multiply::floats : multiply, right);

@@ -18,8 +18,8 @@ class NarrowedRows {
  public:
   using RowOf = std::function<llvm::Value*(llvm::Value* tile)>;
 
-  /// Must be constructed where it dominates all uses. `view`, `element`: of A. `steps`: words of a row. `row_of`:
-  /// returns the first row of a row tile.
+  /// Must be constructed where it dominates all uses. `view` and `element` describe A. `steps` is the number of words
+  /// of a row. `row_of` returns the first row of a row tile.
   NarrowedRows(FunctionBuilder& f, const MatMulPlan& plan, const MatrixView& view, DType element, llvm::Value* steps,
                RowOf row_of);
 

@@ -155,9 +155,9 @@ Value* float_extremum(FunctionBuilder& f, bool largest, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   if (!f.target().is_x86())
     return ir.CreateBinaryIntrinsic(largest ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a, b);
-  // The x86 instruction returns its second operand if either is NaN. `a` must be the second one, because a chain of
-  // extrema carries it on; a constant is never NaN. A value with all bits set is a NaN, too, and `or` keeps LLVM from
-  // changing the instruction.
+  // The x86 instruction returns its second operand if either is NaN. `a` must be the second operand, because in a chain
+  // of extrema it is the result so far. A constant `a` becomes `b`: it is never NaN. A value with all bits set is a
+  // NaN, too, and `or` keeps LLVM from changing the instruction.
   if (number_of(a)) std::swap(a, b);
   const llvm::ConstantFP* number = number_of(b);
   if (number && number->isNaN()) return b;

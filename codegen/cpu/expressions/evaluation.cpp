@@ -171,8 +171,8 @@ Value* Evaluation::body_value(const ExprNode& reduce, bool vector) {
   return vector ? lanes(v) : v;
 }
 
-/// Computes inner reductions that are the same for all points of a reduction once. Skips reductions that do not run if
-/// a guard forbids them.
+/// Computes an inner reduction once if it is the same for all points of the outer reduction. Skips inner reductions
+/// behind a guard, because a guarded load may be invalid at other points.
 void Evaluation::hoist_reductions(const Expr& body, const std::vector<Axis>& axes, std::set<const ExprNode*>& seen) {
   if (!seen.insert(body.get()).second) return;
   if (body->kind == ExprKind::reduce) {

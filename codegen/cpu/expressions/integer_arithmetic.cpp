@@ -29,9 +29,9 @@ struct Division {
   Value* remainder;
 };
 
-/// The quotient of vectors of at most 32 bits, which x86 divides only lane by lane. A float of enough bits holds a and
-/// b. Its quotient does not round up to the next integer, which is at least 1/b away, relative 1/a. Null for other
-/// types.
+/// The quotient of vectors of integers of at most 32 bits; x86 has only scalar integer divisions. A float type of
+/// enough bits holds a and b exactly. The rounded quotient never reaches the next integer: the relative distance to
+/// that integer is at least 1/a. Null for other types.
 Value* divide_as_floats(FunctionBuilder& f, bool is_signed, Value* a, Value* b) {
   llvm::IRBuilder<>& ir = f.ir();
   const unsigned bits = a->getType()->getScalarSizeInBits();

@@ -70,8 +70,7 @@ Value* emit_byte(FunctionBuilder& f, Value* x, Value* zero) {
   return ir.CreateTrunc(ir.CreateAdd(bits, zero), x->getType()->getWithNewType(ir.getInt8Ty()));
 }
 
-/// The operand of a sum that is not a number; the number goes into `number`. The expression itself if it is not such a
-/// sum.
+/// If `e` is x + constant, returns x and stores the constant in `number`. Otherwise returns `e`.
 Expr without_addend(const Expr& e, double& number) {
   if (e->kind != ExprKind::binary || e->binary != BinaryOp::add || e->args[1]->kind != ExprKind::constant) return e;
   number = e->args[1]->number;

@@ -1,5 +1,5 @@
-// Extrema over windows of a row that fits in one register. Values that windows share at a tap are computed once for the
-// row; each tap is a permutation of them.
+// Extrema over windows of a row that fits in one register. The row's values are computed once, and each tap permutes
+// them.
 #include <algorithm>
 
 #include "codegen/cpu/expressions/arithmetic.h"
@@ -84,7 +84,7 @@ std::vector<std::vector<int>> Evaluation::lanes_of_taps(const Expr& place, const
   return all;
 }
 
-/// Null if the row does not fit one register, or if windows share more than the row's elements.
+/// Null if the row does not fit one register, or if the reduction is not a small window of taps into one row.
 Value* Evaluation::reduce_in_row(const ExprNode& e) {
   const Expr& body = e.args[0];
   const auto begin = axes_.find(point_.lane_axis);

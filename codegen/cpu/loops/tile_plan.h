@@ -18,9 +18,9 @@ int tile_side(const Stage& stage, int native);
 std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
                             const std::vector<Operand>& operands, int side, int fewest);
 
-/// Lanes of the parts of a row that are rows of tiles. 0: there are none, or the row is shorter or of unknown length. A
-/// single part, such as a block of channels, is better than a row with an interior, and better than wider vectors along
-/// other axes.
+/// Lanes of the parts into which tiles divide a row. 0: tiles do not transpose the stage along `lane`, or the row is
+/// shorter than a part or of unknown length. A row of one part, such as a block of channels, is better than a row with
+/// an interior, and better than wider vectors along other axes.
 int row_of_tile(const Stage& stage, const Axis& lane, std::vector<Axis> axes, const std::vector<Operand>& operands,
                 int native);
 

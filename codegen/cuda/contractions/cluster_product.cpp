@@ -56,12 +56,12 @@ class ClusterText {
     f_.line("const int batch = tile / ", b_tiles, " / ", a_tiles, ";");
   }
 
-  /// Steps of 64 depths; each tap of a window begins a new step.
+  /// The number of steps along the depth, of 64 elements each; each tap of a window begins a new step.
   Dim steps() const {
     return p_.tap_channels > 0 ? Dim(p_.taps * (box_channels(p_) / kStep)) : ceil_div(p_.depth, Dim(kStep));
   }
 
-  /// The numbers of lines in boxes of the left and of the right operand.
+  /// The shape of the operands' boxes: the lines of a left box, the lines of a right box, and the depth of a step.
   ProductTile boxes_of_operands() const {
     ProductTile t = tile_;
     t.depth = kStep;

@@ -259,7 +259,7 @@ class ConvProduct final : public Product {
 
   const PlainConvKernel& c_;
   std::array<Spatial, 3> spatial_;
-  Dim positions_ = 1, volume_ = 1;  // positions of one channel: of the output, and of the input
+  Dim positions_ = 1, volume_ = 1;  // positions of one channel in the output, and in the input
   int64_t channels_ = 0;            // of one group
   bool by_position_ = false;        // rows are positions
   std::array<std::optional<TmaView>, 2> tma_views_;

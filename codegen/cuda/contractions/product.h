@@ -146,7 +146,7 @@ std::optional<Product::ResultBoxes> find_result_boxes(const Kernel& kernel, cons
 struct SharedRegisters {
   int few = 0, many = 0;
   int at_entry = 0;   // the least number of registers, with which the kernel starts
-  int splitting = 0;  // registers of a thread that computes rests of factors (device/gart_f32_loop.cuh)
+  int splitting = 0;  // registers of a thread that computes the low parts of factors (device/gart_f32_loop.cuh)
 };
 SharedRegisters shared_registers(const ProductTile& tile);
 /// A product's operands as tiles that are copied as boxes (device/gart_tile_loop.cuh). Declares the types Left and

@@ -21,7 +21,7 @@ constexpr double kScalarEndClocks = 800;  // epilogue of a tile whose products a
 // latency of a tensor that the epilogue reads. Warpgroups wait for this latency once per 8 columns. Measured with
 // residuals of ResNet-50 on an H200.
 constexpr double kTileEndClocks = 300, kScatteredPerClock = 8, kReadClocks = 430;
-constexpr double kPartialPerClock = 4;      // sums of a split product that threads store, as above
+constexpr double kPartialPerClock = 4;      // the same rate for the sums of a split product
 constexpr double kLatencyClocks = 700;      // latency of a copy from memory to shared memory, without its transfer
 constexpr double kBarrierClocks = 60;       // of a step
 constexpr double kElementInstructions = 8;  // instructions per copied element: address, bounds, load and store
@@ -43,12 +43,12 @@ constexpr double kBoxBytesPerClock = 60;  // if several blocks request the same 
 // The same costs for windows, which are copied with one line per pixel. Blocks hardly ever request the same line at
 // once.
 constexpr double kWindowBytesPerClock = 35, kWindowStepClocks = 420, kWindowLineClocks = 3;
-constexpr double kF32StepClocks = 890, kF32ProductClocks = 0.66;  // rests of factors are computed in parallel
-constexpr double kLoopEndClocks = 300;                            // per tile, plus the following
-constexpr double kSumsPerClock = 40;                              // sums that are rounded and staged
+constexpr double kF32StepClocks = 890, kF32ProductClocks = 0.66;  // the low parts of factors are computed in parallel
+constexpr double kLoopEndClocks = 300;                            // end of a tile, without the costs below
+constexpr double kSumsPerClock = 40;                              // sums that are rounded and written to staging memory
 constexpr double kStoredBytesPerClock = 64;
 constexpr double kOperationsPerClock = 90;  // of the epilogue
-constexpr double kBoxLatencyClocks = 900;   // of boxes that the epilogue reads and nothing copied ahead
+constexpr double kBoxLatencyClocks = 900;   // latency of the epilogue's input boxes, if they were not copied ahead
 }  // namespace tile_loop
 
 /// Multiply-adds per clock of one multiprocessor.

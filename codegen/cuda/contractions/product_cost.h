@@ -39,7 +39,7 @@ enum class Mma : uint8_t {
 
 struct MmaTraits {
   const char* note;        // in a kernel's note, after the arithmetic
-  const char* header;      // of device/, for blocks that compute one tile
+  const char* header;      // file name in device/, for blocks that compute one tile
   bool is_wide = false;    // warpgroups multiply, each with `warp_rows` warps of 16 rows
   bool has_boxes = false;  // producers copy boxes
   int held_stages = 1;     // stages of the ring that instructions may still read while the next one is filled

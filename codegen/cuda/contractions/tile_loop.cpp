@@ -102,8 +102,8 @@ class TileLoopText : public ProductText {
     f_.line("return;");
   }
 
-  /// Writes the code of the warpgroup that computes rests of factors (device/gart_f32_loop.cuh). Its number follows the
-  /// multiplying warpgroups and precedes the feeding one.
+  /// Writes the code of the warpgroup that computes the low parts of factors (device/gart_f32_loop.cuh). Its number
+  /// follows the multiplying warpgroups and precedes the feeding one.
   void make_rests() {
     f_.open("if (loop.splits())");
     f_.line("gart_await_last_launch();");

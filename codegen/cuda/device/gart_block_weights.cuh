@@ -216,7 +216,7 @@ struct gart_block_product {
       float sums[Form::kTiles][Form::kEights][4] = {};
 #pragma unroll 1
       for (int round = 0; round < rounds; ++round) {
-        Factors next;  // of the next piece; after the last piece, of the first one
+        Factors next;  // the factors of the next piece; after the last piece, those of the first one
         read_factors(next, (round + 1 < rounds ? round + 1 : 0) * Form::kWarps + warp);
         gart_cp_async_wait<Form::kStages - 2>();
         __syncwarp();
@@ -271,7 +271,7 @@ struct gart_block_product {
     return gart_load<2>(reinterpret_cast<const T*>(of_block) + tile * 16 + 2 * g);
   }
 
-  /// Adds the products of one piece. `factors`: of both halves.
+  /// Adds the products of one piece. `factors`: the few operand's part for both halves of the piece.
   void multiply(float (&sums)[Form::kTiles][Form::kEights][4], int s, const gart_words (&factors)[2][Form::kEights]) const {
     constexpr bool kSixteens = Form::kBlock == 16;
     // The parts of a piece that have scales of their own.

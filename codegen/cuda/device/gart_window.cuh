@@ -89,7 +89,7 @@ struct gart_window_start {
 
 /// An input [N, C, spatial...], whose lines run along output positions. Vector > 1 requires a pointwise convolution
 /// (`Inside`): no tap is outside, the stride is 1 along the whole image, and the number of positions is a multiple of
-/// Vector. `Channels`: of all groups.
+/// Vector. `Channels`: the number of channels of all groups together.
 template <class Conversion, class Window, class Tile, int Threads, int Vector, bool Inside, int Channels>
 struct gart_patches : gart_chunks<Conversion, Tile, Threads, Vector> {
   typedef gart_chunks<Conversion, Tile, Threads, Vector> Chunks;

@@ -37,7 +37,7 @@ struct StageRange {
 /// read, and other stages may read its result.
 std::vector<StageRange> launches_of(const std::vector<StagePlan>& stages) {
   std::vector<StageRange> ranges;
-  std::set<int> reduced;  // reductions made by the last range
+  std::set<int> reduced;  // results of the reductions in the last range
   bool reduces = false;
   for (size_t s = 0; s < stages.size(); ++s) {
     const std::set<int> needed_locals = locals_of(stages[s].stage);

@@ -1,6 +1,6 @@
-// Programs in which the threads of a block share each task. Every thread computes single values. One thread stores
-// single elements. The points of a range are divided among the threads. A barrier is emitted wherever one thread may
-// read memory that another writes.
+// Programs in which the threads of a block share each task. All threads compute every scalar, one thread stores a
+// single element, and the threads divide the points of a range among themselves. A barrier is emitted wherever one
+// thread may read memory that another writes.
 #include <algorithm>
 
 #include "codegen/cuda/loops/program_text.h"

@@ -22,8 +22,8 @@ std::vector<Expr> vector_reads(const Expr& value, const std::vector<Operand>& op
 /// The loads among vector_reads().
 std::vector<Expr> vector_loads(const Expr& value, const std::vector<Operand>& operands, int lane, int64_t count);
 
-/// The largest count with which the stage's store (if it is one) and loads access at most 16 bytes each; 1 if there is
-/// none.
+/// The largest count with which each load of the stage, and its store if it has one, accesses at most 16 bytes; 1 if
+/// there is none.
 int vector_count(const Stage& stage, const std::vector<Operand>& operands, int lane);
 
 /// Calls `see` for every outermost reduction inside a value.

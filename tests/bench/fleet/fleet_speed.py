@@ -98,7 +98,7 @@ def core_times():
 
 
 def taken_by_others(before, after):
-    """Seconds that the busiest other thread waited for a core, minus the time when this thread ran."""
+    """How long the busiest other thread waited for a core, in seconds, without the time in which this thread ran."""
     change = {t: [now - was for now, was in zip(after[t], before.get(t, (0, 0)))] for t in after}
     own, _ = change.pop(threading.get_native_id())
     return max(0, max(change.values())[1] - own)

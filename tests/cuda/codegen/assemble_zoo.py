@@ -26,7 +26,7 @@ SKIP = 77
 
 
 class Assembler:
-    """The tool for some targets; it reads models one by one."""
+    """A process of the tool, which assembles one model after the other for these targets."""
 
     def __init__(self, tool, cache, targets):
         self.process = subprocess.Popen([tool, "--cache", cache, targets, "-"], stdin=subprocess.PIPE,

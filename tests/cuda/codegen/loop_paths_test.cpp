@@ -89,7 +89,7 @@ TEST(LoopPaths, RowsAcrossMemoryAreSharedByThreadsAWarpApart) {
 }
 
 TEST(LoopPaths, LongReductionsInsideAStoreAreShared) {
-  // The mean over the rows of [b, 50, 40], plus the sum of a window; the latter stays inside the store.
+  // The mean over the rows of [b, 50, 40], plus the sum of a window; the window's sum stays inside the store.
   const Axis row{10, 50}, w{11, 3};
   const Operand x{DType::f32, {kBatch, 50, 40}};
   const Kernel kernel = map_kernel("mean", {x, {DType::f32, {kBatch, 38}}}, [&](const auto& i) {

@@ -48,7 +48,7 @@ const std::map<std::string, Ending>& endings() {
       {"store", {"gcc-graph store add --store models --model resnet resnet.gart"}},
       {"serve",
        {"gcc-graph serve --store models --port 8000", "0; 1 if it failed, or if requests were left without an answer"}},
-      {"doctor", {"gcc-graph doctor", "0, or 1 if something that is there does not work"}},
+      {"doctor", {"gcc-graph doctor", "0, or 1 if a device of this machine does not work"}},
       {"manual", {"gcc-graph manual man | man -l -"}},
   };
   return all;

@@ -220,10 +220,9 @@ void add_text_options(CLI::App& c, Arguments& a) {
   c.add_option("--prompt,text", a.prompt, "Text that the model goes on with; the answer is printed as it comes");
   c.add_option("--tokenizer", a.tokenizer,
                "The model's tokenizer.json (default: beside the model); read by the Python package tokenizers");
-  c.add_option(
-      "--config", a.folder,
-      "Folder with genai_config.json, generation_config.json or config.json, which tell the last token and the "
-      "context's length (default for text: the tokenizer's folder, or the model's)");
+  c.add_option("--config", a.folder,
+               "Folder with genai_config.json, generation_config.json or config.json, which give the end token and the "
+               "context's length (default for text: the tokenizer's folder, or the model's)");
   c.add_option("--stop", a.stops, "TEXT: end before this text; may be given several times")->allow_extra_args(false);
   c.add_flag("--chat", a.is_chat, "The text is a message: put it into the chat template of the configuration's folder");
 }

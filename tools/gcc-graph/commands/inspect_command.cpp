@@ -14,6 +14,7 @@
 #include "tools/gcc-graph/inspect/inspect_graph.h"
 #include "tools/gcc-graph/inspect/inspect_modes.h"
 #include "tools/gcc-graph/inspect/inspect_onnx.h"
+#include "tools/gcc-graph/inspect/inspect_precision.h"
 #include "tools/gcc-graph/inspect/inspect_print.h"
 #include "tools/gcc-graph/inspect/inspect_shapes.h"
 #include "tools/gcc-graph/inspect/inspect_weights.h"
@@ -32,7 +33,7 @@ using Json = nlohmann::ordered_json;
 
 struct Arguments {
   std::string artifact, profile, html, dot, onnx, times;
-  bool json = false, kernels = false, steps = false;
+  bool json = false, kernels = false, steps = false, precision = false;
 };
 
 std::string text(const flatbuffers::String* s) { return s == nullptr ? "" : s->str(); }
@@ -69,7 +70,9 @@ Json state_json(const fb::EntryPoint& entry, uint32_t index, SlotTexts& slots) {
 bool is_cuda(const fb::Target& t) { return t.kind() != fb::TargetKind::cpu; }
 
 Json kernel_json(const fb::Kernel& k, bool cuda) {
-  Json out = {{"name", text(k.name())}, {"bytes", k.size()}, {"offset", k.offset()}, {"note", text(k.note())}};
+  const gart::KernelNote note = gart::parse_note(gart::view_of(k.note()));
+  Json out = {{"name", text(k.name())}, {"bytes", k.size()}, {"offset", k.offset()}, {"note", note.text}};
+  if (!note.left.empty()) out["arithmetic"] = arithmetic_text(note);
   if (!cuda) return out;
   out.update(
       {{"symbol", text(k.symbol())},
@@ -267,6 +270,15 @@ void write_text(const std::string& path, const std::string& text) {
   std::cout << "wrote " << path << ": " << text.size() << " bytes\n";
 }
 
+void show_precision(const ArtifactFile& file, const Arguments& a) {
+  Json report = {{"artifact", a.artifact}};
+  report["entry_points"] = precision_json(*file.view.manifest, shapes_text);
+  if (a.json)
+    std::cout << json_text(report) << '\n';
+  else
+    print_precision(report);
+}
+
 void write_pictures(const ArtifactFile& file, Arguments a) {
   if (!a.onnx.empty()) write_text(a.onnx, onnx_text(file.view));
   if (a.html.empty() && a.dot.empty()) return;
@@ -285,6 +297,9 @@ void add_inspect_command(CLI::App& app) {
   c->add_flag("--json", a->json, "Print JSON");
   c->add_flag("--kernels", a->kernels, "List every plan's kernels");
   c->add_flag("--steps", a->steps, "List every plan's steps");
+  c->add_flag("--precision", a->precision,
+              "List the types in which each layer multiplies and sums on each target, and where they have fewer digits "
+              "than the model's own");
   c->add_option("--profile", a->profile,
                 "File of run or bench --monitor: prints when groups ran, and the predicted times");
   auto* html = c->add_option("--html", a->html,
@@ -297,6 +312,7 @@ void add_inspect_command(CLI::App& app) {
   c->callback([a] {
     const ArtifactFile file = open_artifact(a->artifact);
     if (!a->html.empty() || !a->dot.empty() || !a->onnx.empty()) return write_pictures(file, *a);
+    if (a->precision) return show_precision(file, *a);
     const Json json = describe(file, *a);
     if (a->json)
       std::cout << json_text(json) << '\n';

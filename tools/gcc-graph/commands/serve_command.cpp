@@ -58,15 +58,15 @@ void add_limits(CLI::App& c, Arguments& a) {
     c.add_option(name, value, text)->check(CLI::Range(int64_t{1}, most))->capture_default_str();
   };
   constexpr int64_t kDay = 86'400;
-  limit("--queue", a.server.lanes.queue, "Most requests that wait; further ones get status 429", 1 << 20);
-  limit("--sequences", a.server.lanes.sequences, "Most sequences at a time; further ones get status 429", 1 << 20);
-  limit("--sequence-seconds", a.sequence_seconds, "A sequence ends after so many seconds without a request", kDay);
-  limit("--generations", a.server.generations, "Most texts that are generated at a time; others wait", 1 << 16);
-  limit("--connections", a.server.http.connections, "Most connections at a time", 1 << 16);
-  limit("--body-mib", a.body_mib, "Most MiB of a request's body, also after decompression", 2048);
-  limit("--header-kib", a.header_kib, "Most KiB of a request's header", 1024);
+  limit("--queue", a.server.lanes.queue, "Limit of waiting requests; further ones get status 429", 1 << 20);
+  limit("--sequences", a.server.lanes.sequences, "Limit of sequences at a time; further ones get status 429", 1 << 20);
+  limit("--sequence-seconds", a.sequence_seconds, "A sequence ends after this many seconds without a request", kDay);
+  limit("--generations", a.server.generations, "Limit of texts that are generated at a time; others wait", 1 << 16);
+  limit("--connections", a.server.http.connections, "Limit of connections at a time", 1 << 16);
+  limit("--body-mib", a.body_mib, "Limit of a request's body in MiB, also after decompression", 2048);
+  limit("--header-kib", a.header_kib, "Limit of a request's header in KiB", 1024);
   limit("--idle-seconds", a.idle_seconds, "Seconds that a connection may wait for its next request", kDay);
-  limit("--drain-seconds", a.drain_seconds, "Most seconds to answer open requests after SIGTERM", kDay);
+  limit("--drain-seconds", a.drain_seconds, "Limit of the seconds to answer open requests after SIGTERM", kDay);
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ void add_limits(CLI::App& c, Arguments& a) {
 void add_serve_command(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
   CLI::App* c = app.add_subcommand(
-      "serve", "Serve the models of a store over HTTP, by the Open Inference Protocol and OpenAI's for text");
+      "serve", "Serve the models of a store over HTTP: by the Open Inference Protocol, and text in OpenAI's form");
   c->add_option("--store", a->server.models.store, "DIR: the store, as gcc-graph store add makes it")->required();
   c->add_option("--address", a->server.http.address, "The address to listen on; 0.0.0.0: all")->capture_default_str();
   a->server.http.port = 8000;
@@ -84,9 +84,10 @@ void add_serve_command(CLI::App& app) {
                 "Comma-separated models, ID or ID@VERSION, to load before the first request. Others are loaded when a "
                 "request names them")
       ->delimiter(',');
-  c->add_option("--memory", a->memory,
-                "Most memory for loaded models, as 2GB or 500MiB; those that were not used for the longest time are "
-                "unloaded. Default: any amount")
+  c->add_option(
+       "--memory", a->memory,
+       "Limit of the memory for loaded models, as 2GB or 500MiB; those that were not used for the longest time are "
+       "unloaded. Default: any amount")
       ->transform(CLI::AsSizeValue(true));
   c->add_option("--lanes", a->server.lanes.lanes, "Runs at a time; 0: one per core")->check(CLI::Range(0, 1024));
   c->add_option("--device", a->server.models.devices.device,

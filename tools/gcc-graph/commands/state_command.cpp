@@ -46,7 +46,7 @@ void add_state_command(CLI::App& app) {
   CLI::App* c = app.add_subcommand("state", "Read or replace the values that a model's own states begin with");
   c->require_subcommand(1);
   auto a = std::make_shared<Arguments>();
-  CLI::App* out = c->add_subcommand("export", "Write them to a safetensors file");
+  CLI::App* out = c->add_subcommand("export", "Write the values to a safetensors file");
   add_device_options(*out, *a);
   out->add_option("-o,--output", a->output, "F.safetensors")->required();
   out->callback([a] { export_states(*a); });

@@ -17,10 +17,10 @@ int number_of(const char* variable) {
   return value == nullptr ? 0 : std::atoi(value);
 }
 
-/// The number of processes that the launcher started: Open MPI's, and that of MPICH and others with PMI.
+/// The number of processes in the job, from the variables of Open MPI and of launchers with PMI, such as MPICH's.
 int processes() { return std::max({1, number_of("OMPI_COMM_WORLD_SIZE"), number_of("PMI_SIZE")}); }
 
-/// A launcher ends all processes of a job if one of them dies.
+/// Handles SIGTERM, which a launcher sends to all processes of a job if one process dies.
 extern "C" void say_that_the_job_ended(int) {
   constexpr char kWords[] = "gcc-graph: the launcher ended this process, because another process of the job failed\n";
   static_cast<void>(!write(STDERR_FILENO, kWords, sizeof kWords - 1));

@@ -7,9 +7,9 @@
 
 namespace gcg::tools {
 
-/// Calls work(hosts). In a job of several processes, such as one that mpirun started, `hosts` is rank 0's place in it,
-/// and the other ranks run the parts that rank 0 sends instead of calling `work`. Without a job `hosts` is null. Throws
-/// Error.
+/// Calls work(hosts). Without a job of several processes, `hosts` is null. In a job, for example one that mpirun
+/// started, only rank 0 calls `work`, with its place in the job; the other ranks run the parts that rank 0 sends.
+/// Throws Error.
 void in_job(const std::function<void(const gart::fleet::Hosts* hosts)>& work);
 
 }  // namespace gcg::tools

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "artifact_schema/spans.h"
+#include "tools/gcc-graph/inspect/inspect_precision.h"
 #include "tools/gcc-graph/inspect/inspect_shapes.h"
 #include "tools/gcc-graph/support/fail.h"
 
@@ -64,7 +65,7 @@ class PlanNodes {
   PlanNodes(const fb::Manifest& manifest, const fb::EntryPoint& entry, const fb::Plan& plan)
       : manifest_(manifest), entry_(entry), plan_(plan), slots_(entry, plan.program()) {}
 
-  /// `Owner`: a GraphProto or a FunctionProto. Its outputs are named as the entry point's.
+  /// `Owner`: a GraphProto or a FunctionProto. Its outputs get the names of the entry point's outputs.
   template <class Owner>
   void add_to(Owner& owner) {
     const uint32_t last = plan_.sequences()->size() - 1;
@@ -94,7 +95,7 @@ class PlanNodes {
     return values_[at] = constant(b, at);
   }
 
-  /// A node that stands for data of the file.
+  /// A node that represents constant data of the file.
   std::string constant(const fb::Buffer& b, uint32_t at) {
     onnx::NodeProto node;
     node.set_op_type("Constant");
@@ -111,7 +112,7 @@ class PlanNodes {
     return values_[at] = unique(concat("buffer", at));
   }
 
-  /// No two values have one name, nor does one have the name of an input or output.
+  /// Makes the name unique among all values, inputs and outputs.
   std::string unique(const std::string& name) {
     const auto is_taken = [&](const std::string& wanted) {
       const auto has = [&](const auto* infos) {
@@ -131,7 +132,9 @@ class PlanNodes {
     if (step.kind() == fb::StepKind::launch) {
       const fb::Kernel& kernel = *plan_.kernels()->Get(step.kernel());
       type = text(kernel.name());
-      add_text(node, "note", text(kernel.note()));
+      const gart::KernelNote note = gart::parse_note(gart::view_of(kernel.note()));
+      add_text(node, "note", note.text);
+      add_text(node, "arithmetic", arithmetic_text(note));
     } else if (step.kind() == fb::StepKind::call) {
       domain = text(manifest_.libraries()->Get(step.call()->library())->name());
       type = fb::EnumNameOperation(step.call()->operation());
@@ -160,7 +163,7 @@ class PlanNodes {
     std::set<uint32_t> changed;
     for (uint32_t i = 0; i < operands.size(); ++i) {
       const bool is_part = plan_.buffers()->Get(operands[i])->alias_of() >= 0;
-      // A step that writes a part of a buffer keeps the rest.
+      // A step that writes only a part of a buffer also reads the buffer, because the rest keeps its contents.
       const std::string from = writes.count(i) == 0 || is_part ? read(operands[i]) : "";
       if (writes.count(i) == 0 || !from.empty()) node.add_input(from);
       if (writes.count(i) != 0) changed.insert(root(operands[i]));
@@ -208,7 +211,7 @@ class PlanNodes {
     for (uint32_t i = 0; i < gart::count_of(steps.steps()); ++i) add_step(*steps.steps()->Get(i), i, graph, depth);
   }
 
-  /// Outputs have the names of the entry point's, so a node of ONNX gives the last value that name.
+  /// Adds an Identity node that gives the last value of an output buffer the name of the output.
   template <class Owner>
   void add_output(const fb::Buffer& buffer, uint32_t at, Owner& owner) {
     onnx::NodeProto& node = *owner.add_node();
@@ -224,7 +227,7 @@ class PlanNodes {
   const fb::EntryPoint& entry_;
   const fb::Plan& plan_;
   SlotTexts slots_;
-  std::map<uint32_t, std::string> values_;  // by root buffer: the value that it holds now
+  std::map<uint32_t, std::string> values_;  // by root buffer: the name of its current value
   std::vector<onnx::NodeProto> constants_;
   std::set<std::string> names_, domains_;
 };

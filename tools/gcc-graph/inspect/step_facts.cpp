@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "artifact_schema/kernel_note.h"
 #include "artifact_schema/shape_program.h"
 #include "artifact_schema/spans.h"
 #include "tools/gcc-graph/io/artifact_file.h"
@@ -88,7 +89,7 @@ class Facts {
     if (step.kind() == fb::StepKind::launch) {
       const fb::Kernel& kernel = *plan_.kernels()->Get(step.kernel());
       facts.kernel = text(kernel.name());
-      facts.note = text(kernel.note());
+      facts.note = gart::parse_note(gart::view_of(kernel.note())).text;
     }
     return facts;
   }

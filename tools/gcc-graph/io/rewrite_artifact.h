@@ -1,4 +1,4 @@
-// Writes an artifact again with other content.
+// Writes a copy of an artifact in which some content is replaced.
 #pragma once
 
 #include <functional>

@@ -12,8 +12,9 @@
 namespace gcg::tools {
 namespace {
 
-constexpr size_t kRounds = 16;  // batches of a run, per replica: replicas wait for each other at the end of a run
-// Distance of the replicas' random numbers, in steps. Two replicas may read the same state.
+constexpr size_t kRounds = 16;  // batches per replica in a run; all replicas wait for each other at the end of a run
+// Distance of the replicas' random numbers, in steps. Two replicas may read the same random state, and must draw
+// different numbers.
 constexpr int64_t kDraws = int64_t{1} << 20;
 
 class AsynchronousSteps : public TrainingSteps {

@@ -13,7 +13,7 @@ namespace gcg::tools {
 struct Batch {
   std::vector<int64_t> samples;
   int64_t epoch = 0;    // from 0
-  TrainingPlace after;  // the place once its step has finished
+  TrainingPlace after;  // the place of the training run after this batch's step
   bool ends_epoch = false;
 };
 

@@ -16,14 +16,14 @@ class Replicas {
   Replicas(const gart::Program& program, int64_t count, const TrainingData& data, const StepNumbers& numbers);
 
   size_t count() const { return entries_.size(); }
-  /// Computes the gradients of a batch. Replicas may do this at the same time. `draw`: the random numbers are those of
-  /// a step so many steps after the states.
+  /// Computes the gradients of a batch. Replicas may do this at the same time. `draw`: the number of steps between the
+  /// states and the step whose random numbers this one draws.
   gart::Result<void> compute(size_t replica, const Batch& batch, int64_t draw);
   /// Adds the replica's gradients, multiplied by `share`, to their sum; if `is_last`, runs the optimizer. One call at a
   /// time.
   gart::Result<void> update(size_t replica, double share, bool is_last);
   double loss(size_t replica) const { return entries_[replica]->loss(); }
-  /// How many gradients the sums in the states have already.
+  /// The number of gradients that the sums in the states contain.
   int64_t pending() const;
 
  private:

@@ -5,7 +5,8 @@
 
 namespace gcg::tools {
 
-/// The oldest readers can update first. Then the i-th of them, counted from 0, has i updates more before its own.
+/// Best case: replicas update in the order of their ages, the oldest first. The i-th of them, counted from 0, then
+/// waits for i further updates.
 bool Staleness::can_finish(size_t without, int64_t more_updates, int64_t more_replicas) const {
   std::vector<int64_t> ages(static_cast<size_t>(more_replicas), 0);
   for (size_t r = 0; r < begun_.size(); ++r)

@@ -40,7 +40,7 @@ std::unique_ptr<TrainingSteps> replica_steps(const gart::Program& program, int64
 
 /// Asynchronous replicas: each one takes the next batch, computes its gradients, and runs the optimizer with them,
 /// while the others go on. At most `staleness` updates come between the states that a replica reads and its own update;
-/// a replica waits if its update would break that promise to another one. Results differ from run to run.
+/// a replica delays its update if another replica could otherwise exceed this limit. Results differ from run to run.
 std::unique_ptr<TrainingSteps> asynchronous_steps(const gart::Program& program, int64_t replicas, int64_t staleness,
                                                   const TrainingData& data, const StepNumbers& numbers);
 

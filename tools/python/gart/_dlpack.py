@@ -49,7 +49,7 @@ class _Versioned(ctypes.Structure):
 
 
 def _capsule_function(name, result, *arguments):
-    # In a destructor, the capsule is a dying object: it is passed as an address, which takes no reference.
+    # Passes the capsule as an address, because a destructor must not take a new reference to it.
     return ctypes.PYFUNCTYPE(result, *arguments)(("PyCapsule_" + name, ctypes.pythonapi))
 
 
@@ -63,7 +63,7 @@ _exported = {}  # address of a managed tensor: the structures and the owner of i
 
 
 @_Deleter
-def _forget(address, exported=_exported):  # the module's names are gone when Python ends
+def _forget(address, exported=_exported):  # bound as a default, because module globals may be gone when Python shuts down
     exported.pop(address, None)
 
 
@@ -94,7 +94,7 @@ def capsule_of(owner, data, shape, dtype, device, *, flags=0, max_version=None):
 
 
 class _Borrowed:
-    """A tensor of another library; the end of this object gives it back."""
+    """A tensor of another library. The destructor of this object releases the tensor."""
     _address = None
 
     def __init__(self, capsule, kind):

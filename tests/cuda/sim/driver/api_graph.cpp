@@ -160,7 +160,7 @@ int set_params(const Call& call, void* exec_handle, void* node_handle, NodeParam
   return 0;
 }
 
-// Makes host memory that the launch will write unreadable, unless device work reads it before.
+// Forbids reads of the host memory that the launch will write, unless device work reads it before.
 void hide_targets(const GraphExec& exec) {
   const auto copies = [&exec](const auto& visit) {
     for (const GraphNode& node : exec.nodes) {

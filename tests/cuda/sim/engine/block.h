@@ -138,13 +138,13 @@ class BlockRunner {
   LaunchResult result_;
   State* state_ = nullptr;
   unsigned cluster_size_ = 1, block_threads_ = 0, block_warps_ = 0;
-  std::vector<Block> blocks_;    // of the cluster
-  std::vector<Thread> threads_;  // of all its blocks
+  std::vector<Block> blocks_;    // the blocks of the cluster
+  std::vector<Thread> threads_;  // the threads of all these blocks
   std::vector<unsigned> order_;
   size_t fresh_ = 0;  // next index in order_
   std::vector<unsigned> ready_;
   Thread* current_ = nullptr;
-  Block* block_ = nullptr;  // of the current thread
+  Block* block_ = nullptr;  // the block of the current thread
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
   Fiber* fiber_ = nullptr;

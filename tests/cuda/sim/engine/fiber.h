@@ -1,4 +1,4 @@
-// A stack of its own that runs until it switches back. Each thread of a block that waits has one.
+// Code that runs on a stack of its own until it switches back. Each thread of a block that waits has one.
 #ifndef GART_TESTS_CUDA_SIM_ENGINE_FIBER_H
 #define GART_TESTS_CUDA_SIM_ENGINE_FIBER_H
 

@@ -17,9 +17,9 @@ int64_t product(const std::vector<int64_t>& values);
 // The operations that a plan keeps, with copies of the attributes that they point to.
 struct Program {
   struct Operation {
-    int type, mode;                         // of pointwise operations and reductions
+    int type, mode;                         // mode: for pointwise operations and reductions
     std::vector<const Descriptor*> inputs;  // pointwise, convolution: x, b or w; attention: q, k, v, scale; may be null
-    const Descriptor *result, *how;         // of convolutions
+    const Descriptor *result, *how;         // how: for convolutions
   };
   std::vector<Operation> operations;
 

@@ -17,7 +17,7 @@ struct Parts {
   std::string empty = "gart_mbarrier_try_wait(empty(s % 2), s / 2 % 2 ^ 1);";
   std::string full = "gart_mbarrier_try_wait(full(s % 2), s / 2 % 2);";
   std::string made = "__syncthreads();";
-  int offset = 0;  // of the tiles in shared memory
+  int offset = 0;  // offset of the tiles in shared memory
 };
 
 std::string text(const Parts& p) {

@@ -55,13 +55,15 @@ struct GroupReport {
 struct CutReport {
   struct Launches {
     std::string target;
-    int64_t whole = 0, parts = 0;  ///< launches in one run: of the whole model on one device, and of all its parts
+    /// Launches in one run of the whole model on one device, and in one run of all its parts.
+    int64_t whole = 0, parts = 0;
   };
   std::string rules;
   std::vector<GroupReport> groups;
   std::vector<Launches> launches;
-  double predicted_us = 0, whole_us = 0;  ///< time of one run: with this placement; and of the whole model on
-                                          ///< `whole_on`, the fastest single device (0: no device runs the whole model)
+  /// Time of one run with this placement, and of one run of the whole model on `whole_on`, its fastest single device.
+  /// A `whole_us` of 0 means that no device runs the whole model.
+  double predicted_us = 0, whole_us = 0;
   std::string whole_on;
 };
 

@@ -179,8 +179,8 @@ struct Settings {
   /// Only compiled code computes values; the first evaluation waits for the compiler. Values then have the same bits
   /// wherever the program reads them, within the limits in docs/lazy.md.
   bool deterministic = false;
-  std::string cache_folder;  ///< of compiled cuts; empty: no disk cache. Default: $GCC_GRAPH_LAZY_CACHE, else a folder
-                             ///< in the user's cache
+  std::string cache_folder;  ///< folder for compiled cuts; empty: no disk cache. Default: $GCC_GRAPH_LAZY_CACHE, else a
+                             ///< folder in the user's cache
   int64_t max_programs = 1024;                 ///< programs kept in memory; the least recently used one is dropped
                                                ///< first
   int64_t max_cache_bytes = int64_t{1} << 30;  ///< on disk

@@ -1,0 +1,12 @@
+// The types in which a kernel multiplies and sums on a CPU, for its note.
+#pragma once
+
+#include "artifact_schema/kernel_note.h"
+#include "codegen/cpu/llvm/cpu_target.h"
+#include "compiler/kernel/kernel.h"
+
+namespace gcg::cpu {
+
+gart::KernelNote arithmetic_of(const Kernel& kernel, const CpuTarget& target);
+
+}  // namespace gcg::cpu
