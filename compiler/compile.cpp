@@ -41,6 +41,7 @@
 #include "compiler/report/narrowed_weights.h"
 #include "compiler/report/plan_report.h"
 #include "compiler/report/repeated_work.h"
+#include "compiler/report/whole_caches.h"
 #include "compiler/requested_targets.h"
 #include "compiler/support/error.h"
 #include "compiler/weights/load_time_packing.h"
@@ -70,6 +71,7 @@ class Compilation {
       check_states(other);
     }
     check_entry_names(graph_, more_);
+    if (auto whole = whole_caches(graph_)) remarks_.push_back({{}, std::move(*whole)});
     if (fleet_) check_targets(*fleet_, targets_);
     if (options.fleet)
       for (IdlePattern& p : idle_patterns(*options.fleet))
@@ -165,7 +167,7 @@ class Compilation {
   Graph with_states(Graph graph) {
     std::vector<Graph*> graphs = {&graph};
     for (Graph& other : more_) graphs.push_back(&other);
-    pair_states(graphs, options_.states, options_.state_capacity);
+    pair_states(graphs, options_.states, options_.state_capacity, options_.cache_window);
     for (Graph& other : more_) infer_graph(other);
     return graph;
   }

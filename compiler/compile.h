@@ -50,6 +50,7 @@ struct CompileOptions {
   /// "auto" or "PAST=PRESENT": outputs that become the input of the next run (compiler/passes/pair_states.h).
   std::vector<std::string> states;
   int64_t state_capacity = 0;     // limit of the extent along which states grow; 0: none
+  int64_t cache_window = 0;       // attention reads at most that many tokens, and its caches keep only these; 0: all
   std::vector<std::string> keep;  // lists of ONNX names: values that can be fetched from runs on a fleet
   /// By output: the names of its elements or columns. By input: the strings that it distinguishes
   /// (artifact_schema/gart.fbs, TensorInfo.labels).

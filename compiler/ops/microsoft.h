@@ -33,6 +33,12 @@ MicrosoftAttended microsoft_attention(Expansion& x, const MicrosoftAttention& a)
 /// Converts [B, sequence, heads * size] to [B, heads, sequence, size], and back.
 ValueId heads_first(Expansion& b, ValueId x, int64_t heads);
 ValueId heads_last(Expansion& b, ValueId x);
+/// Rotates `of` [B, heads, sequence, size] by the angles of the positions `places` [B, sequence]. Without places, the
+/// angles are given per token. `partial`: the number of leading elements of a head that are rotated; 0: all.
+ValueId rotated(Expansion& x, ValueId of, ValueId places, ValueId cosines, ValueId sines, bool interleaved,
+                int64_t partial);
+/// The `partial` for which the table of angles, input `cosines`, is made.
+int64_t rotary_part(Expansion& x, size_t cosines, const Dim& head);
 /// 0, 1, ..., count - 1.
 ValueId positions(NodeBuilder& b, ValueId count);
 

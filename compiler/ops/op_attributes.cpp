@@ -89,20 +89,27 @@ constexpr Harmless kHarmless[] = {
     {kMicrosoft, "FusedGemm", "activation_gamma"},
     // The type of an output that only exists if the mask is absent.
     {kMicrosoft, "EmbedLayerNormalization", "mask_index_type"},
-    // Belongs to the weights of a normalisation; inputs with such weights are refused.
-    {kMicrosoft, "GroupQueryAttention", "k_norm_epsilon"},
-    {kMicrosoft, "GroupQueryAttention", "q_norm_epsilon"},
-    {kMicrosoft, "GroupQueryAttention", "qk_norm_epsilon"},
+    // Says how precise onnxruntime's CPU kernels are at least; products are always exact here.
+    {kMicrosoft, "QMoE", "accuracy_level"},
+    // Says how an implementation splits the sequence; the result is the same.
+    {kMicrosoft, "LinearAttention", "chunk_size"},
+    // MRotaryEmbedding takes this number from its tables of angles.
+    {kMicrosoft, "MRotaryEmbedding", "rotary_embedding_dim"},
     // Attributes of which only one value is supported.
     {kMicrosoft, "Attention", "past_present_share_buffer", "0"},
-    {kMicrosoft, "GroupQueryAttention", "causal", "1"},
-    {kMicrosoft, "GroupQueryAttention", "k_quant_type", "NONE"},
-    {kMicrosoft, "GroupQueryAttention", "kv_cache_bit_width", "0"},
-    {kMicrosoft, "GroupQueryAttention", "qk_output", "0"},
-    {kMicrosoft, "GroupQueryAttention", "sliding_window_cache", "0"},
-    {kMicrosoft, "GroupQueryAttention", "v_quant_type", "NONE"},
+    {kMicrosoft, "CausalConvWithState", "input_channel_offset", "0"},
+    {kMicrosoft, "CausalConvWithState", "input_channels", "0"},
+    {kMicrosoft, "CausalConvWithState", "ndim", "1"},
+    {kMicrosoft, "CausalConvWithState", "state_channels_last", "-1"},
+    {kMicrosoft, "CausalConvWithState", "state_length", "0"},
+    {kMicrosoft, "CausalConvWithState", "state_update_capacity", "0"},
+    {kMicrosoft, "CausalConvWithState", "state_window", "0"},
+    {kMicrosoft, "LinearAttention", "state_window", "0"},
+    {kMicrosoft, "MRotaryEmbedding", "is_packed_batching", "0"},
+    {kMicrosoft, "MRotaryEmbedding", "scale", "1"},
     {kMicrosoft, "MatMulNBits", "weight_prepacked", "0"},
     {kMicrosoft, "QAttention", "past_present_share_buffer", "0"},
+    {kMicrosoft, "QMoE", "quant_type", "int"},
     {kMicrosoft, "RotaryEmbedding", "scale", "1"},
 };
 

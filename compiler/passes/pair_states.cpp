@@ -187,8 +187,10 @@ bool are_equal(const TensorRef& a, const TensorRef& b) {
 
 }  // namespace
 
-void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::string>& requests, int64_t capacity) {
+void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::string>& requests, int64_t capacity,
+                 int64_t window) {
   if (requests.empty() && capacity > 0) fail("--capacity ", capacity, " needs states: use --state");
+  if (requests.empty() && window > 0) fail("--cache-window ", window, " needs states: use --state");
   std::vector<Pairs> pairs;
   for (const Graph* graph : graphs) pairs.emplace_back(*graph);
   for (const std::string& request : requests) {
@@ -203,7 +205,7 @@ void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::strin
     for (size_t writer = 0; is_auto && writer < graphs.size(); ++writer)
       if (writer != i) add_read_states(*graphs[i], pairs[i].read_from(pairs[writer], written));
     order_states(*graphs[i]);
-    append_caches(*graphs[i]);
+    append_caches(*graphs[i], window);
   }
   add_written_states(graphs, written);
 }

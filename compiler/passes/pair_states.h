@@ -13,9 +13,10 @@ namespace gcg {
 /// outputs of all states, including existing ones, move behind those of the caller (order_states.h). Graphs share
 /// states of the same name. A graph that has only the output of a state writes the state (written_states.h). With
 /// "auto", a graph reads a state without writing it if another graph has the output but lacks the input. `capacity`:
-/// limit of the extent along which states grow; 0: none. Throws CompileError for a request without a pair in any graph,
-/// a name in two pairs, and pairs of different element types.
-void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::string>& requests, int64_t capacity);
+/// limit of the extent along which states grow; 0: none. `window`: see append_caches.h. Throws CompileError for a
+/// request without a pair in any graph, a name in two pairs, and pairs of different element types.
+void pair_states(const std::vector<Graph*>& graphs, const std::vector<std::string>& requests, int64_t capacity,
+                 int64_t window);
 
 /// Throws CompileError if graphs have a state of the same name, but of different types, growing axes, owners or first
 /// values. Requires: append-states has run.

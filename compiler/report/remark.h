@@ -42,6 +42,13 @@ struct EqualExtents {
   std::vector<Pair> pairs;  // never empty
 };
 
+/// These nodes read only the last `window` tokens, but their caches, which are states, keep all of them, because the
+/// model does not ask for less.
+struct WholeCaches {
+  std::vector<std::string> nodes;  // never empty
+  int64_t window = 0;              // the largest one
+};
+
 /// The effect of --precision fp16 or bf16 on a CPU's plan, in bytes; `before` is 0 if there is none.
 struct NarrowedWeights {
   std::string type;  // "f16"
@@ -84,7 +91,7 @@ struct Remark {
   };
   std::optional<Plans> plans;  // the plans concerned; nullopt: all plans
   std::variant<UnusedOption, UnmatchedRequest, UnmatchedName, OmittedTraining, TrainedParameters, EqualExtents,
-               NarrowedWeights, RepeatedWork, HostWait, UnusedLibrary, SkippedLibrary, Recomputation>
+               WholeCaches, NarrowedWeights, RepeatedWork, HostWait, UnusedLibrary, SkippedLibrary, Recomputation>
       fact;
 };
 

@@ -60,8 +60,9 @@ class Decoder:
                                  opset_imports=[helper.make_opsetid("", 24 if any(n.op_type == "TensorScatter" for n in self.nodes) else 21), helper.make_opsetid("com.microsoft", 1)])
 
 
-def as_builder(bits=32, past="past_sequence_length", present="total_sequence_length", mask="total_sequence_length"):
-    """GroupQueryAttention, as onnxruntime-genai's builder writes it. With a fixed `past` and `present` the caches are static."""
+def as_builder(bits=32, past="past_sequence_length", present="total_sequence_length", mask="total_sequence_length", windows=(), keeps=False):
+    """GroupQueryAttention, as onnxruntime-genai's builder writes it. With a fixed `past` and `present` the caches are static. `windows`: the
+    number of tokens that each layer reads (0: all); `keeps`: the caches of such layers keep only these."""
     d = Decoder(bits)
     x = d.embedding()
     mask = d.input("attention_mask", TensorProto.INT64, ["batch", mask])
@@ -73,8 +74,10 @@ def as_builder(bits=32, past="past_sequence_length", present="total_sequence_len
     for layer in range(LAYERS):
         qkv = d.product(x, WIDTH, (HEADS + 2 * GROUPS) * HEAD)
         caches = [f"past_key_values.{layer}.key", f"past_key_values.{layer}.value"]
+        window = windows[layer] if windows else 0
+        local = {"local_window_size": window, "sliding_window_cache": int(keeps)} if window else {}
         y = d.node("GroupQueryAttention", qkv, "", "", *caches, last, total, cosines, sines, domain="com.microsoft", num_heads=HEADS,
-                   kv_num_heads=GROUPS, do_rotary=1, names=[f"attention.{layer}", f"present.{layer}.key", f"present.{layer}.value"])[0]
+                   kv_num_heads=GROUPS, do_rotary=1, **local, names=[f"attention.{layer}", f"present.{layer}.key", f"present.{layer}.value"])[0]
         x = d.node("Add", x, d.product(y, HEADS * HEAD, WIDTH))
         x = d.node("LayerNormalization", x, d.constant(np.ones(WIDTH, np.float32)))
     return d.finish(x, past, present)

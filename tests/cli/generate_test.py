@@ -102,6 +102,39 @@ class Generate(CliCase):
         self.assertEqual(int(logits[0, -1].argmax()), want[0])
         self.assertEqual(session.state("past_key_values.0.key").shape, (1, 2, 7, 16), "the run has replaced the rows")
 
+    def test_windows(self):
+        """Caches of layers that read only the last tokens keep these. Their tokens equal those of onnxruntime with whole caches."""
+        decoders.save(decoders.as_builder(windows=(6, 0)), self.path("whole.onnx"))
+        want = decoders.Reference(self.path("whole.onnx")).greedy(PROMPT, 40)
+        self.compiled("window", decoders.as_builder(windows=(6, 0), keeps=True))
+        for options in ({}, {"chunk": 3}, {"chunk": 1}):
+            session = self.session("window")
+            self.assertEqual(session.generate(PROMPT, max_tokens=40, **options), want, options)
+            self.assertEqual(session.state("past_key_values.0.key").shape, (1, 2, 6, 16))
+            self.assertEqual(session.state("past_key_values.1.key").shape, (1, 2, 46, 16))
+        with self.assertRaisesRegex(gart.GartError, "lookup needs states that only grow by appended rows"):
+            session.generate(want[-1:], lookup=4)
+        session = self.session("window")
+        self.assertEqual(session.generate(PROMPT, max_tokens=6), want[:6])
+        fork = session.fork()
+        for each in (session, fork):
+            self.assertEqual(each.generate(want[5:6], max_tokens=34), want[6:])
+
+    def test_windows_on_request(self):
+        """--cache-window lets all layers read and keep only the last tokens, so a session never runs out of room."""
+        decoders.save(decoders.as_builder(windows=(6, 9)), self.path("nine.onnx"))
+        want = decoders.Reference(self.path("nine.onnx")).greedy(PROMPT, 40)
+        self.compiled("nine", decoders.as_builder(windows=(6, 0)), "--cache-window", "9")
+        session = self.session("nine")
+        self.assertEqual(session.generate(PROMPT, max_tokens=6), want[:6])
+        self.assertEqual(session.generate(want[5:6], max_tokens=34), want[6:])
+        self.assertEqual([session.state(f"past_key_values.{layer}.value").shape for layer in (0, 1)], [(1, 2, 6, 16), (1, 2, 9, 16)])
+        done = self.tool("compile", "nine.onnx", "-o", "x.gart", "--state", "auto")
+        self.assertRegex(done.stderr + done.stdout, r"'GroupQueryAttention_\d+' reads only the last 6 tokens, but its caches keep all tokens")
+        self.refused("compile", "optimum.onnx", "-o", "x.gart", "--state", "auto", "--cache-window", "9",
+                     says="--cache-window 9: 'decoder' has no GroupQueryAttention whose caches are states")
+        self.refused("compile", "nine.onnx", "-o", "x.gart", "--cache-window", "9", says="--cache-window 9 needs states: use --state")
+
     def test_four_bits(self):
         self.compiled("builder4", decoders.as_builder(4))
         self.compiled("optimum4", decoders.as_optimum(4))

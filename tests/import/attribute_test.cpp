@@ -49,14 +49,11 @@ TEST(ImportAttribute, FlagsAreZeroOrOne) {
 
 TEST(ImportAttribute, HarmlessOnesMayBeThereAndOthersByValue) {
   EXPECT_EQ(error_of(model_of(op("Relu"), "attribute { name: 'consumed_inputs' type: INTS ints: 0 }")), "");
-  const OpDef& attention = op("GroupQueryAttention", "com.microsoft");
-  const auto why = [&](const char* name, Attribute value) { return why_not_attribute(attention, name, &value); };
-  EXPECT_EQ(why("causal", int64_t{1}), "");
-  EXPECT_EQ(why("causal", int64_t{0}), "attribute 'causal' is 0; only 1 is supported");
-  EXPECT_EQ(why("sliding_window_cache", int64_t{1}), "attribute 'sliding_window_cache' is 1; only 0 is supported");
-  EXPECT_EQ(why("k_quant_type", std::string("NONE")), "");
-  EXPECT_EQ(why("k_quant_type", std::string("PER_TENSOR")),
-            "attribute 'k_quant_type' is PER_TENSOR; only NONE is supported");
+  const OpDef& experts = op("QMoE", "com.microsoft");
+  const auto why = [&](const char* name, Attribute value) { return why_not_attribute(experts, name, &value); };
+  EXPECT_EQ(why("quant_type", std::string("int")), "");
+  EXPECT_EQ(why("quant_type", std::string("fp4")), "attribute 'quant_type' is fp4; only int is supported");
+  EXPECT_EQ(why("weights_prepacked", int64_t{1}), "");  // the operator decides
   const Attribute prepacked = int64_t{2};
   EXPECT_EQ(why_not_attribute(op("MatMulNBits", "com.microsoft"), "weight_prepacked", &prepacked),
             "attribute 'weight_prepacked' is 2; only 0 is supported");

@@ -42,12 +42,13 @@ class Engine:
         options.intra_op_num_threads, options.log_severity_level = 1, 4
         self.session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         self.outputs = [o.name for o in self.session.get_outputs()]
-        self.width = cache_width(os.path.dirname(path))
+        self.width, self.windows = cache_width(os.path.dirname(path)), windows(path)
         self.states = {i.name: self.first(i) for i in self.session.get_inputs() if i.name.startswith("past")}
         self.length = 0
 
     def first(self, value):
-        opened = {0: 1, 3: self.width}  # extents that genai leaves open: the batch and the width of a head
+        # Extents that genai leaves open: the batch, the rows of a cache that keeps a window, and the width of a head.
+        opened = {0: 1, 2: self.windows.get(value.name, 0), 3: self.width}
         extents = [extent if isinstance(extent, int) else opened.get(axis, 0) for axis, extent in enumerate(value.shape)]
         return np.zeros(extents, TYPES[value.type])
 
@@ -62,6 +63,16 @@ class Engine:
         self.states = {name: got[present_of(name, got)] for name in self.states}
         self.length = total
         return got["logits"][0, -1].astype(np.float64)
+
+
+def windows(path):
+    """The window of each cache that keeps only a window, by the cache's name."""
+    out = {}
+    for node in onnx.load(path, load_external_data=False).graph.node:
+        attributes = {a.name: a.i for a in node.attribute}
+        if attributes.get("sliding_window_cache"):
+            out.update({name: attributes["local_window_size"] for name in node.input[3:5]})
+    return out
 
 
 def cache_width(folder):

@@ -236,7 +236,156 @@ def decoders():
         yield Case(f"a static cache, {batch} prompts", op, inputs(batch, 5, 32, [5] * batch, total=5), **some)
         yield Case(f"a static cache, {batch} steps", op, inputs(batch, 1, 32, [9] * batch, total=9) + ["cos", "sin"], caches, do_rotary=1, **some)
         yield Case(f"a static cache, {batch} last steps", op, inputs(batch, 1, 32, [32] * batch, total=32), **both)
+    sinks = {"sinks": f(heads), **caches}
+    def extra(*named):  # inputs from 7 on, by their index
+        row = [None] * (max(i for i, _ in named) - 6)
+        for i, value in named:
+            row[i - 7] = value
+        return row
+    for batch in (1, 2):
+        step = inputs(batch, 1, 7, [8] * batch)
+        yield Case(f"sinks, {batch}", op, step + extra((11, "sinks")), {"sinks": sinks["sinks"]}, **both)
+        yield Case(f"sinks, a turned prompt with a window, {batch}", op, inputs(batch, 6, 0, [6] * batch) + extra((7, "cos"), (8, "sin"), (11, "sinks")), sinks,
+                   do_rotary=1, local_window_size=3, softcap=2.0, **both)
+        yield Case(f"smooth softmax, {batch}", op, step, smooth_softmax=1, **both)
+        yield Case(f"both directions, {batch}", op, inputs(batch, 6, 0, [6] * batch), causal=0, **both)
+        yield Case(f"both directions, a past, {batch}", op, inputs(batch, 1, 7, [8, 5][:batch]), causal=0, compared=["y0"], **both)
+    for wanted, what in ((1, "before"), (2, "after")):
+        yield Case(f"scores {what} the softmax", op, inputs(1, 1, 7, [8]), outputs=4, qk_output=wanted, num_heads=heads, kv_num_heads=groups)
+        yield Case(f"scores {what} the softmax, sinks", op, inputs(1, 1, 7, [8]) + extra((11, "sinks")), {"sinks": sinks["sinks"]}, outputs=4,
+                   qk_output=wanted, num_heads=heads, kv_num_heads=groups)
+    yield from normed_heads(op, inputs, both, heads, groups, size, extra)
+    yield from windowed_caches(op, inputs, both, caches, sinks, extra)
+    yield from quantised_caches(op, inputs, both, groups, size, extra)
+    yield Case("counts of queries", op, inputs(2, 4, 16, [9, 6], total=16) + extra((16, "counts")), {"counts": np.array([4, 4], np.int32)},
+               compared=["y0"], **both)
     yield Case("a static cache, a chunk", op, inputs(1, 3, 32, [12], True, total=12) + ["cos", "sin"], caches, do_rotary=1, **some)
+
+
+def normed_heads(op, inputs, both, heads, groups, size, extra):
+    """onnxruntime normalises on GPUs only, so it gets queries and keys that NumPy has normalised."""
+    new = inputs(2, 3, 0, [3, 3])
+    weights = {"qn": f(size) + 1, "kn": f(size) + 1}
+
+    def normed(entry, weight, count):
+        x = entry[1].reshape(2, 3, count, size).astype(np.float64)
+        y = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * weight
+        return (entry[0], y.reshape(entry[1].shape).astype(np.float32))
+    like = [normed(new[0], weights["qn"], heads), normed(new[1], weights["kn"], groups)] + new[2:]
+    yield Case("normalised heads", op, new + extra((14, "qn"), (15, "kn")), weights, qk_norm_epsilon=1e-5, like=Case("", op, like, **both), **both)
+
+
+def windowed_caches(op, inputs, both, caches, sinks, extra):
+    turned, some = extra((7, "cos"), (8, "sin")), dict(sliding_window_cache=1, **both)
+    for room in (4, 6):  # rows of the cache; the window is 4
+        for length, total in ((3, 3), (6, 6), (9, 9), (1, 5), (1, 8), (1, 13), (3, 11), (7, 14)):
+            if total > length and length > 1:
+                batch, valid = 1, [total]
+            else:
+                batch, valid = 2, [total, total - (1 if length == 1 else 0)]
+            if total == length:
+                valid = [total] * batch
+            held = min(resident(v, room, 4) for v in valid)
+            case = Case(f"a cache of {room}, {length} after {total - length}", op, inputs(batch, length, room, valid, total=total) + turned, caches,
+                        do_rotary=1, local_window_size=4, compared=["y0", "y1", "y2"] if held == room else ["y0"], **some)
+            yield case
+    yield Case("a windowed cache, sinks", op, inputs(1, 1, 6, [9], total=9) + extra((7, "cos"), (8, "sin"), (11, "sinks")), sinks, do_rotary=1,
+               local_window_size=4, compared=["y0"], **some)
+
+
+def resident(tokens, room, window):
+    """The number of valid rows of a windowed cache, as onnxruntime documents it."""
+    unit = room - window + 1
+    return tokens if tokens <= room else tokens - unit * -(-(tokens - room) // unit)
+
+
+def quantised_caches(op, inputs, both, groups, size, extra):
+    for bits, kind, shape in ((8, "PER_TENSOR", (1,)), (8, "PER_CHANNEL", (1, groups, 1, size)), (4, "PER_TENSOR", (1,)), (4, "PER_CHANNEL", (1, groups, 1, size))):
+        row = inputs(1, 1, 7, [8])
+        for i in (3, 4):
+            name, array, dims = row[i]
+            numbers = random.integers(-128, 128, array.shape).astype(np.int8) if bits == 8 else u8(*array.shape[:3], size // 2)
+            row[i] = (name, numbers, dims[:3] + [numbers.shape[3]])
+        scales = {n: (random.random(shape) * 0.02 + 0.02).astype(np.float32) * (1 if bits == 8 else 16) for n in ("ks", "vs")}
+        yield Case(f"{bits} bits, {kind.lower()}", op, row + extra((12, "ks"), (13, "vs")), scales, k_quant_type=kind, v_quant_type=kind,
+                   kv_cache_bit_width=bits, **both)
+
+
+def recurrences():
+    channels, taps = 6, 4
+    x, past = ("x", f(2, channels, 5), ["b", channels, "t"]), ("p", f(2, channels, taps - 1), ["b", channels, taps - 1])
+    weights = {"w": f(channels, 1, taps), "b": f(channels)}
+    op = "CausalConvWithState"
+    yield Case("no state", op, [x, "w", "b"], weights, outputs=2)
+    yield Case("a state", op, [x, "w", None, past], {"w": weights["w"]}, outputs=2, activation="silu", ndim=1)
+    wide = ("p", f(2, channels, 6), ["b", channels, 6])
+    yield Case("dilation", op, [x, "w", "b", wide], weights, outputs=2, dilation=2)
+    last = [("x", x[1].swapaxes(1, 2).copy(), ["b", "t", channels]), "w", "b", ("p", past[1].swapaxes(1, 2).copy(), ["b", taps - 1, channels])]
+    yield Case("channels last", op, last, weights, outputs=2, channels_last=1)
+    axes = [("x", f(2, 5, 2, 3), ["b", "t", 2, 3]), "w", "b", ("p", f(2, taps - 1, 2, 3), ["b", taps - 1, 2, 3])]
+    yield Case("axes of channels", op, axes, weights, outputs=2, channels_last=1, activation="swish")
+    op = "LinearAttention"
+    for queries, keys in ((4, 2), (2, 2), (2, 4)):
+        some = [("q", f(2, 3, queries * 8), ["b", "t", queries * 8]), ("k", f(2, 3, keys * 8, scale=0.3), ["b", "t", keys * 8]),
+                ("v", f(2, 3, keys * 6), ["b", "t", keys * 6]), ("s", f(2, keys, 8, 6), ["b", keys, 8, 6]),
+                ("d", -np.abs(f(2, 3, keys)), ["b", "t", keys]), ("e", random.random((2, 3, keys)).astype(np.float32), ["b", "t", keys])]
+        heads = dict(outputs=2, q_num_heads=queries, kv_num_heads=keys, chunk_size=64)
+        yield Case(f"gated delta, {queries} and {keys} heads", op, some, update_rule="gated_delta", **heads)
+        yield Case(f"gated, {queries} and {keys} heads", op, some[:3] + [None, some[4]], update_rule="gated", scale=0.5, **heads)
+    row = ("a", f(2, 3, 4), ["b", "t", 4])
+    gate = {"bias": f(4), "scale": -np.abs(f(4))}
+    yield Case("decay and beta", "LinearAttentionGate", [row, "bias", "scale", ("b", f(2, 3, 4), ["b", "t", 4])], gate, outputs=2)
+    yield Case("decay", "LinearAttentionGate", [row, "bias", "scale"], gate)
+    for activation in ("silu", "sigmoid"):
+        yield Case(activation, "GatedRMSNorm", [("x", f(2, 3, 12), ["b", "t", 12]), "w", ("g", f(2, 3, 12), ["b", "t", 12])], {"w": f(4)},
+                   activation=activation, epsilon=1e-5)
+    op, tables = "MRotaryEmbedding", {"cos": f(32, 8), "sin": f(32, 8)}
+    places = ("at", random.integers(0, 32, (3, 2, 5)), [3, "b", "s"])
+    for layout in (0, 1):
+        for interleaved in (0, 1):
+            yield Case(f"layout {layout}, interleaved={interleaved}", op, [("x", f(2, 5, 64), ["b", "s", 64]), places, "cos", "sin"], tables, num_heads=4,
+                       mrope_section=[4, 2, 2], mrope_layout=layout, interleaved=interleaved)
+
+
+def experts():
+    count, hidden, inner, tokens = 6, 32, 48, 5
+    x, router = ("x", f(tokens, hidden), ["n", hidden]), ("r", f(tokens, count), ["n", count])
+    for activation, factor in (("relu", 1), ("gelu", 1), ("silu", 1), ("identity", 1), ("swiglu", 2)):
+        weights = {"w1": f(count, factor * inner, hidden, scale=0.2), "b1": f(count, factor * inner), "w2": f(count, hidden, inner, scale=0.2), "b2": f(count, hidden)}
+        more = dict(swiglu_fusion=1, activation_alpha=1.702, activation_beta=1.0, swiglu_limit=0.7) if activation == "swiglu" else {}
+        yield Case(activation, "MoE", [x, router, "w1", "b1", "w2", "b2"], weights, k=2, activation_type=activation, normalize_routing_weights=1, **more)
+    yield Case("no bias, three dimensions", "MoE", [("x", f(2, 3, hidden), ["b", "s", hidden]), ("r", f(6, count)), "w1", None, "w2"],
+               {k: weights[k] for k in ("w1", "w2")}, k=3, activation_type="swiglu", swiglu_fusion=1)
+    for bits, block, zeros in ((4, 16, False), (4, 0, False), (8, 16, False), (8, 0, True), (4, 16, True), (2, 16, False), (4, 0, True)):
+        for fusion in (1, 2) if (bits, block) == (4, 16) else (1,):
+            yield packed_experts(bits, block, zeros, fusion, count, hidden, inner, x, router)
+    case = packed_experts(4, 16, False, 1, count, hidden, inner, x, router)
+    case.what, case.inputs = "weights of the results", case.inputs + [None] * (14 - len(case.inputs)) + [("m", random.random((tokens, count)).astype(np.float32), ["n", count])]
+    yield case
+
+
+def packed_experts(bits, block, zeros, fusion, count, hidden, inner, x, router):
+    def layer(rows, depth):
+        blocks = depth // block if block else 1
+        scales = ((0.02 + 0.1 * random.random((count, rows, blocks))) * 8 / 2 ** bits).astype(np.float32)
+        per_zero = (count, rows, -(-blocks * bits // 8)) if block else (count, -(-rows * bits // 8))
+        return u8(count, rows, depth * bits // 8), scales if block else scales[:, :, 0], u8(*per_zero)
+    w1, s1, z1 = layer(2 * inner, hidden)
+    w2, s2, z2 = layer(hidden, inner)
+    constants = {"w1": w1, "s1": s1, "b1": f(count, 2 * inner), "w2": w2, "s2": s2, "b2": f(count, hidden)}
+    row = [x, router, "w1", "s1", "b1", "w2", "s2", "b2"]
+    if zeros:
+        constants.update(z1=z1, z2=z2)
+        row += [None, None, None, "z1", "z2"]
+    more = dict(k=2, activation_type="swiglu", activation_alpha=1.702, activation_beta=1.0, normalize_routing_weights=1, expert_weight_bits=bits,
+                tolerance=1e-4, **({"block_size": block} if block else {}))
+    if bits == 8 and block:
+        more["tolerance"] = 2e-2  # onnxruntime rounds the other factor to 8 bits
+    case = Case(f"{bits} bits, blocks of {block}{', zero points' if zeros else ''}", "QMoE", row, constants, swiglu_fusion=1, **more)
+    if fusion == 1:
+        return case
+    halves = {n: np.concatenate([constants[n][:, 0::2], constants[n][:, 1::2]], 1) for n in ("w1", "s1", "b1", "z1") if n in constants}
+    return Case(f"{case.what}, halves", "QMoE", row, {**constants, **halves}, swiglu_fusion=2, like=case, **more)  # onnxruntime: on GPUs only
 
 
 def optimised(name, level, folder):
@@ -265,7 +414,7 @@ def optimised(name, level, folder):
 
 
 def main():
-    groups = (elementwise, products, block_weights, normalization, quantized, attention, decoders)
+    groups = (elementwise, products, block_weights, normalization, quantized, attention, decoders, recurrences, experts)
     names = sys.argv[1:]
     networks = [n for n in ("mlp", "mini_resnet", "mini_mobilenet", "mini_bert", "mini_gpt_step") if not names or n in names]
     with tempfile.TemporaryDirectory(prefix="gcc-graph-optimised-") as folder:

@@ -47,6 +47,7 @@ gcg::CompileOptions own_options(const CompileOptions& requested) {
   options.libraries = libraries_of(requested.libraries);
   options.states = requested.states;
   options.state_capacity = requested.capacity;
+  options.cache_window = requested.cache_window;
   if (!requested.train.empty()) options.train = gcg::Training{gcg::parse_train_options(requested.train), {}};
   options.memory_limit = requested.memory_limit;
   options.threads = requested.threads;

@@ -93,6 +93,15 @@ Sentences say(const gcg::EqualExtents& equal) {
   return all;
 }
 
+Sentences say(const gcg::WholeCaches& caches) {
+  const size_t others = caches.nodes.size() - 1;
+  const std::string who = concat("'", caches.nodes[0], "'"),
+                    reads = others == 0 ? who + " reads" : concat(who, " and ", others, " more nodes read");
+  return {concat(reads, " only the last ", caches.window, " tokens, but ", others == 0 ? "its" : "their",
+                 " caches keep all tokens, so that a session can go back (shorten, --lookup); --cache-window ",
+                 caches.window, " keeps only these tokens")};
+}
+
 Sentences say(const gcg::NarrowedWeights& weights) {
   if (weights.before == 0)
     return {"--precision has no effect: no weights of contractions keep their accuracy in 16 bits"};

@@ -46,6 +46,7 @@ FAMILIES = {
     "ernie45": ("Ernie4_5", {"head_dim": 32}),
     "hunyuan": ("HunYuanDenseV1", {"head_dim": 32}),
     "lfm2": ("Lfm2", {"layer_types": ["conv", "full_attention"]}),
+    "lfm2moe": ("Lfm2Moe", {"layer_types": ["conv", "full_attention"], **EXPERTS, "num_dense_layers": 1}),
     "glm4": ("Glm4", {"head_dim": 32}),
     "starcoder2": ("Starcoder2", {}),
     "cohere": ("Cohere", {}),
@@ -53,7 +54,7 @@ FAMILIES = {
     "bloom": ("Bloom", {"n_layer": 2, "n_head": 8}),
 }
 GENAI = ["llama2", "llama3", "smollm2", "qwen2", "qwen3", "phi2", "phi3", "phi4mini", "gemma", "gemma2", "gemma3", "mistral", "gptoss",
-         "granite", "olmo", "nemotron", "ernie45", "hunyuan", "lfm2"]
+         "granite", "olmo", "nemotron", "ernie45", "hunyuan", "lfm2", "lfm2moe"]
 DYNAMO = ["llama3", "smollm3", "qwen2", "qwen3", "qwen2moe", "qwen3moe", "phi3", "phi4mini", "gemma2", "gemma3", "mistral", "mixtral", "gptoss", "granite",
           "olmo2", "glm4", "starcoder2", "cohere", "gpt2"]
 OPTIMUM = ["llama2", "mistral", "qwen2", "qwen3", "phi3", "gemma", "granite", "olmo2", "gpt2", "bloom"]

@@ -181,6 +181,10 @@ void add_state_options(CLI::App& c, gcc_graph::ModelOptions& options) {
                "the rate an input");
   c.add_option("--capacity", options.capacity, "Limit of the extent along which states grow (default: none)")
       ->check(CLI::PositiveNumber);
+  c.add_option("--cache-window", options.cache_window,
+               "Attention reads only the last N tokens, and caches of GroupQueryAttention keep only these (default: as "
+               "the model says)")
+      ->check(CLI::PositiveNumber);
   c.add_flag_callback(
       "--no-training", [&options] { options.training = false; },
       "Leave out the model's training_info; otherwise its step is the entry point train, and the model infer");

@@ -26,6 +26,7 @@ struct CompileOptions {
   /// entries infer, train and evaluate. Empty: it does not train.
   std::string train = {};
   int64_t capacity = 0;                      ///< limit of the extent along which states grow; 0: none
+  int64_t cache_window = 0;                  ///< attention reads and keeps at most that many tokens; 0: all
   std::string cache = {};                    ///< folder for assembled GPU kernels; empty: the user's cache
   std::optional<int64_t> memory_limit = {};  ///< limit of the arena, in bytes
   int threads = 1;
