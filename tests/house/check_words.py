@@ -29,7 +29,7 @@ SUBJECTS_SINCE = "8af34a4aac2deb5a020b87fd17712ffd7b65baec"
 LONGEST_SUBJECT = 72
 # The first commit whose subject has to begin with an imperative comes after this one. Verbs in -s, -ed or -ing are not imperatives.
 IMPERATIVE_SINCE = "77e6c421"
-IMPERATIVE = re.compile(r"(?!\w+(?:ing|ed|[^s]s)\b)[A-Z]\w+ |(?:Embed|Feed|Need|Speed|Shed|Bring|String|Ring|Focus|Bias|Alias) ")
+IMPERATIVE = re.compile(r"(?!\w+(?:ing|ed|[^s]s)\b)[A-Z]\w+,? |(?:Embed|Feed|Need|Speed|Shed|Bring|String|Ring|Focus|Bias|Alias) ")
 
 START = r"(?:^|(?<=[.;:?!] )|(?<=\| ))"
 PATTERNS = {
@@ -198,7 +198,7 @@ BROKEN_STRINGS = ("Of a kernel in each timed run", "what has to be gained", "--d
 RIGHT_STRINGS = ("there is no operator 'Foo'", " of 3 bytes", "expected fp32 or tf32", "it is no longer on the device",
                  "launches of a kernel", "the file is not a folder")
 BROKEN_SUBJECTS = ("Tests name the place", "Fixed a race", "Reading of weights", "wip: the loop", "reword a comment")
-RIGHT_SUBJECTS = ("Pass sizes by value", "Embed the headers", "Read weights once", "Address both lists")
+RIGHT_SUBJECTS = ("Train, list and place", "Pass sizes by value", "Embed the headers", "Read weights once", "Address both lists")
 # A file name, a source, and the strings in this source.
 SOURCES = (("x.cpp", """f("a " // "no"
   "b", 'c', 1'000, R"(raw)");  /* "no" */ g("d\\"e");""", ["a b", "raw", 'd\\"e']),
