@@ -7,31 +7,36 @@
 
 namespace gart {
 
-struct KernelNote {
+struct KernelTypes {
   /// The types of the factors, such as "f32", "3xtf32", "bf16", "i4". A kernel without products of two operands has
   /// only `left`, the type of its arithmetic. Empty: not known.
   std::string left, right;
   std::string sums;
   std::string model;  // the widest float type of the source nodes; empty: they have no floats, or are not known
-  std::string text;   // "9x48 panels, 2 row heights"
+};
+
+struct KernelNote {
+  KernelTypes types;
+  std::string text;  // "9x48 panels, 2 row heights"
 };
 
 constexpr char kNoteSeparator = '|';
 
 inline std::string note_text(const KernelNote& note) {
   std::string out;
-  for (const std::string* part : {&note.left, &note.right, &note.sums, &note.model}) (out += *part) += kNoteSeparator;
+  for (const std::string* type : {&note.types.left, &note.types.right, &note.types.sums, &note.types.model})
+    (out += *type) += kNoteSeparator;
   return out + note.text;
 }
 
-/// A note without the first parts is a text.
+/// A note without types is a text.
 inline KernelNote parse_note(std::string_view note) {
   KernelNote out;
   std::string_view rest = note;
-  for (std::string* part : {&out.left, &out.right, &out.sums, &out.model}) {
+  for (std::string* type : {&out.types.left, &out.types.right, &out.types.sums, &out.types.model}) {
     const size_t at = rest.find(kNoteSeparator);
-    if (at == std::string_view::npos) return {{}, {}, {}, {}, std::string(note)};
-    *part = rest.substr(0, at);
+    if (at == std::string_view::npos) return {{}, std::string(note)};
+    *type = rest.substr(0, at);
     rest.remove_prefix(at + 1);
   }
   out.text = rest;

@@ -131,7 +131,7 @@ class Compilation {
 
   CompileResult result(const std::string& source_hash) {
     stage("artifact");
-    note_model_types(plans_, types_);
+    add_model_types(plans_, types_);
     free_unshared_constants(graph_);  // plans hold the constants that the file needs
     for (Graph& other : more_) free_unshared_constants(other);
     WeightsSection weights = place_weights(plans_, packing_sources_);

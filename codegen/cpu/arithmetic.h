@@ -1,4 +1,4 @@
-// The types in which a kernel multiplies and sums on a CPU, for its note.
+// The types in which a kernel multiplies and sums on a CPU, for reports.
 #pragma once
 
 #include "artifact_schema/kernel_note.h"
@@ -7,6 +7,6 @@
 
 namespace gcg::cpu {
 
-gart::KernelNote arithmetic_of(const Kernel& kernel, const CpuTarget& target);
+gart::KernelTypes arithmetic_of(const Kernel& kernel, const CpuTarget& target);
 
 }  // namespace gcg::cpu

@@ -45,9 +45,8 @@ EmittedModule emit_module(const Kernel& kernel, const CpuTarget& target, const s
   result.info.params = f.params();
   result.info.tasks = emission.tasks;
   result.info.scratch_bytes = emission.scratch_bytes;
-  gart::KernelNote note = arithmetic_of(kernel, target);
-  note.text = emission.note;
-  result.info.note = gart::note_text(note);
+  result.info.note = emission.note;
+  result.info.types = arithmetic_of(kernel, target);
   return result;
 }
 

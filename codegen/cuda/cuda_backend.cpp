@@ -84,9 +84,8 @@ CompiledKernel describe(const AssemblyJob& job, const Target& target) {
   kernel.params = job.text.params;
   kernel.tasks = job.text.tasks;
   kernel.scratch_bytes = job.text.scratch_bytes;
-  gart::KernelNote note = arithmetic_of(*job.kernel, target);
-  note.text = job.text.note;
-  kernel.note = gart::note_text(note);
+  kernel.note = job.text.note;
+  kernel.types = arithmetic_of(*job.kernel, target);
   kernel.symbol = job.text.symbol;
   kernel.threads = job.text.threads;
   kernel.shared_bytes = job.text.shared_bytes;

@@ -16,35 +16,35 @@ std::string factor(const Kernel& kernel, int operand, Arithmetic arithmetic) {
   return std::string(is_exact && size_of(stored) < 4 ? name_of(stored) : name_of(arithmetic));
 }
 
-gart::KernelNote product(const Kernel& kernel, int left, int right, const Target& target) {
+gart::KernelTypes product(const Kernel& kernel, int left, int right, const Target& target) {
   const Arithmetic arithmetic = arithmetic_of(target);
-  return {factor(kernel, left, arithmetic), factor(kernel, right, arithmetic), "f32", {}, {}};
+  return {factor(kernel, left, arithmetic), factor(kernel, right, arithmetic), "f32", {}};
 }
 
-gart::KernelNote note_of(const Kernel& kernel, const MatMulKernel& matmul, const Target& target) {
+gart::KernelTypes types_of(const Kernel& kernel, const MatMulKernel& matmul, const Target& target) {
   if (!matmul.blocks) return product(kernel, matmul.a.operand, matmul.b.operand, target);
   const bool is_whole = parts_of_factors(target) > 1;
   const char* half = arithmetic_of(target) == Arithmetic::f16 ? "f16" : "bf16";
-  return {is_whole ? "3xbf16" : half, concat("i", matmul.blocks->bits), "f32", {}, {}};
+  return {is_whole ? "3xbf16" : half, concat("i", matmul.blocks->bits), "f32", {}};
 }
 
-gart::KernelNote note_of(const Kernel& kernel, const PlainConvKernel& conv, const Target& target) {
+gart::KernelTypes types_of(const Kernel& kernel, const PlainConvKernel& conv, const Target& target) {
   return product(kernel, conv.input, conv.weights, target);
 }
 
-gart::KernelNote note_of(const Kernel& kernel, const AttentionKernel& attention, const Target& target) {
+gart::KernelTypes types_of(const Kernel& kernel, const AttentionKernel& attention, const Target& target) {
   return product(kernel, attention.q.operand, attention.k.operand, target);
 }
 
 template <class Body>
-gart::KernelNote note_of(const Kernel& kernel, const Body&, const Target&) {
-  return {arithmetic_of_loops(kernel), {}, {}, {}, {}};
+gart::KernelTypes types_of(const Kernel& kernel, const Body&, const Target&) {
+  return {arithmetic_of_loops(kernel), {}, {}, {}};
 }
 
 }  // namespace
 
-gart::KernelNote arithmetic_of(const Kernel& kernel, const Target& target) {
-  return std::visit([&](const auto& body) { return note_of(kernel, body, target); }, kernel.body);
+gart::KernelTypes arithmetic_of(const Kernel& kernel, const Target& target) {
+  return std::visit([&](const auto& body) { return types_of(kernel, body, target); }, kernel.body);
 }
 
 }  // namespace gcg::cuda

@@ -1,4 +1,4 @@
-// The types in which a kernel multiplies and sums on a GPU, for its note.
+// The types in which a kernel multiplies and sums on a GPU, for reports.
 #pragma once
 
 #include "artifact_schema/kernel_note.h"
@@ -7,6 +7,6 @@
 
 namespace gcg::cuda {
 
-gart::KernelNote arithmetic_of(const Kernel& kernel, const Target& target);
+gart::KernelTypes arithmetic_of(const Kernel& kernel, const Target& target);
 
 }  // namespace gcg::cuda

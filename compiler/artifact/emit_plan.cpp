@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 
+#include "artifact_schema/kernel_note.h"
 #include "compiler/artifact/shape_program_builder.h"
 
 namespace gcg {
@@ -67,7 +68,7 @@ class PlanEmitter {
     out->operands = static_cast<uint32_t>(step_operands(k));
     out->params = static_cast<uint32_t>(c.params.size());
     out->scratch = program_.slot(c.scratch_bytes);
-    out->note = c.note;
+    out->note = gart::note_text({c.types, c.note});
     out->symbol = c.symbol;
     out->threads = static_cast<uint32_t>(c.threads);
     out->shared = static_cast<uint32_t>(c.shared_bytes);

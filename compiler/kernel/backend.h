@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "artifact_schema/kernel_note.h"
 #include "compiler/kernel/kernel.h"
 #include "compiler/kernel/target.h"
 
@@ -42,6 +43,7 @@ struct CompiledKernel {
   Dim tasks;                // independent tasks for these extents, at least 1 if there is work; CUDA: blocks
   Dim scratch_bytes;        // per thread, 64-byte aligned; CUDA: workspace per launch, 256-byte aligned
   std::string note;         // "9x48 panels, 2 row heights", for inspect --kernels
+  gart::KernelTypes types;  // of its arithmetic, for inspect --precision
   // CUDA:
   std::string symbol;           // the function's name in its module
   int threads = 0;              // per block

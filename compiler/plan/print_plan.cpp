@@ -4,7 +4,6 @@
 #include <array>
 #include <sstream>
 
-#include "artifact_schema/kernel_note.h"
 #include "compiler/kernel/device_traits.h"
 #include "compiler/kernel/print_kernel.h"
 #include "compiler/plan/shape_sets.h"
@@ -124,7 +123,7 @@ std::string print_plan(const Plan& plan) {
       << (plan.assumed.empty() ? "" : ", equal extents") << '\n';
   for (KernelId k : plan.kernels.ids()) {
     out << "kernel k" << k.index << " " << print_kernel(plan.kernels[k]);
-    const std::string note = plan.code.empty() ? "" : gart::parse_note(plan.code[k].note).text;
+    const std::string note = plan.code.empty() ? "" : plan.code[k].note;
     if (!note.empty()) out << "  code: " << note << '\n';
   }
   out << print_buffers(plan) << print_steps(plan);

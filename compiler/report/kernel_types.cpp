@@ -27,20 +27,16 @@ std::map<std::string, DType> float_types_of(const Graph& graph, std::span<const 
   return types;
 }
 
-void note_model_types(std::vector<Plan>& plans, const std::map<std::string, DType>& types) {
+void add_model_types(std::vector<Plan>& plans, const std::map<std::string, DType>& types) {
   for (Plan& plan : plans)
     for (const KernelId k : plan.kernels.ids()) {
-      std::string& note = plan.code[k].note;
-      gart::KernelNote parts = gart::parse_note(note);
-      if (parts.left.empty()) continue;
+      if (plan.code[k].types.left.empty()) continue;
       DType widest = DType::undefined;
       for (const std::string& source : plan.kernels[k].sources)
         if (const auto known = types.find(source);
             known != types.end() && (widest == DType::undefined || is_wider(known->second, widest)))
           widest = known->second;
-      if (widest == DType::undefined) continue;
-      parts.model = name_of(widest);
-      note = gart::note_text(parts);
+      if (widest != DType::undefined) plan.code[k].types.model = name_of(widest);
     }
 }
 

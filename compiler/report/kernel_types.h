@@ -1,4 +1,4 @@
-// The types of a kernel's arithmetic, for the notes of kernels (artifact_schema/kernel_note.h).
+// The float types of the source nodes, beside those of the kernels' arithmetic (CompiledKernel::types).
 #pragma once
 
 #include <map>
@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "artifact_schema/kernel_note.h"
 #include "compiler/ir/graph.h"
 #include "compiler/plan/plan.h"
 
@@ -16,7 +15,7 @@ namespace gcg {
 /// floats are absent.
 std::map<std::string, DType> float_types_of(const Graph& graph, std::span<const Graph> more);
 
-/// Adds the types of the source nodes to the notes of all kernels.
-void note_model_types(std::vector<Plan>& plans, const std::map<std::string, DType>& types);
+/// Adds the types of the source nodes to those of all kernels.
+void add_model_types(std::vector<Plan>& plans, const std::map<std::string, DType>& types);
 
 }  // namespace gcg

@@ -72,7 +72,7 @@ bool is_cuda(const fb::Target& t) { return t.kind() != fb::TargetKind::cpu; }
 Json kernel_json(const fb::Kernel& k, bool cuda) {
   const gart::KernelNote note = gart::parse_note(gart::view_of(k.note()));
   Json out = {{"name", text(k.name())}, {"bytes", k.size()}, {"offset", k.offset()}, {"note", note.text}};
-  if (!note.left.empty()) out["arithmetic"] = arithmetic_text(note);
+  if (!note.types.left.empty()) out["arithmetic"] = arithmetic_text(note.types);
   if (!cuda) return out;
   out.update(
       {{"symbol", text(k.symbol())},

@@ -134,7 +134,7 @@ class PlanNodes {
       type = text(kernel.name());
       const gart::KernelNote note = gart::parse_note(gart::view_of(kernel.note()));
       add_text(node, "note", note.text);
-      add_text(node, "arithmetic", arithmetic_text(note));
+      add_text(node, "arithmetic", arithmetic_text(note.types));
     } else if (step.kind() == fb::StepKind::call) {
       domain = text(manifest_.libraries()->Get(step.call()->library())->name());
       type = fb::EnumNameOperation(step.call()->operation());

@@ -23,43 +23,43 @@ int digits_of(const std::string& type) {
 }
 
 /// The fewest digits of factors and sums; 0: all are exact.
-int fewest_digits(const gart::KernelNote& note) {
+int fewest_digits(const gart::KernelTypes& types) {
   int fewest = 0;
-  for (const std::string* type : {&note.left, &note.right, &note.sums})
+  for (const std::string* type : {&types.left, &types.right, &types.sums})
     if (const int digits = digits_of(*type); digits > 0 && (fewest == 0 || digits < fewest)) fewest = digits;
   return fewest;
 }
 
 /// A call names the precision of its f32 factors; its sums are f32.
-gart::KernelNote note_of(const fb::Call& call) {
+gart::KernelTypes types_of(const fb::Call& call) {
   const fb::DType left = call.views()->Get(0)->dtype(), right = call.views()->Get(1)->dtype();
   const auto factor = [&](fb::DType type) -> std::string {
     if (type != fb::DType::f32 || call.precision() == fb::Precision::fp32) return fb::EnumNameDType(type);
     return call.precision() == fb::Precision::fp16 ? "f16" : fb::EnumNamePrecision(call.precision());
   };
   const bool is_f32 = left == fb::DType::f32 || right == fb::DType::f32;
-  return {factor(left), factor(right), "f32", is_f32 ? "f32" : fb::EnumNameDType(left), {}};
+  return {factor(left), factor(right), "f32", is_f32 ? "f32" : fb::EnumNameDType(left)};
 }
 
 Json step_json(const fb::Step& step, const fb::Plan& plan) {
-  gart::KernelNote note;
+  gart::KernelTypes types;
   std::string name;
   if (step.kind() == fb::StepKind::call) {
-    note = note_of(*step.call());
+    types = types_of(*step.call());
     name = fb::EnumNameOperation(step.call()->operation());
   } else if (step.kind() == fb::StepKind::launch) {
     const fb::Kernel& kernel = *plan.kernels()->Get(step.kernel());
-    note = gart::parse_note(gart::view_of(kernel.note()));
+    types = gart::parse_note(gart::view_of(kernel.note())).types;
     name = gart::view_of(kernel.name());
   }
   if (name.empty()) return nullptr;
   Json out = {{"source", std::string(gart::view_of(step.source()))}, {"kernel", name}};
-  const std::string arithmetic = arithmetic_text(note);
+  const std::string arithmetic = arithmetic_text(types);
   if (arithmetic.empty()) return out;
   out["arithmetic"] = arithmetic;
-  const int digits = fewest_digits(note), own = digits_of(note.model);
+  const int digits = fewest_digits(types), own = digits_of(types.model);
   if (digits > 0) out["digits"] = digits;
-  if (!note.model.empty()) out["model"] = note.model;
+  if (!types.model.empty()) out["model"] = types.model;
   if (own > 0) out["model_digits"] = own;
   if (digits > 0 && own > 0) out["lower"] = digits < own;
   return out;
@@ -90,9 +90,9 @@ void print_step(const Json& step) {
 
 }  // namespace
 
-std::string arithmetic_text(const gart::KernelNote& note) {
-  if (note.right.empty()) return note.left;
-  return concat(note.left, " x ", note.right, ", sums ", note.sums);
+std::string arithmetic_text(const gart::KernelTypes& types) {
+  if (types.right.empty()) return types.left;
+  return concat(types.left, " x ", types.right, ", sums ", types.sums);
 }
 
 Json precision_json(const fb::Manifest& manifest,

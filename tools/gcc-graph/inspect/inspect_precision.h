@@ -11,7 +11,7 @@
 namespace gcg::tools {
 
 /// "bf16 x bf16, sums f32", or "f32"; "" if it is not known.
-std::string arithmetic_text(const gart::KernelNote& note);
+std::string arithmetic_text(const gart::KernelTypes& types);
 
 /// An entry per entry point and part, with its plans and their steps: {"source", "kernel", "arithmetic", "digits",
 /// "model", "model_digits", "lower"}. `shapes`: the text of a plan's extents.
