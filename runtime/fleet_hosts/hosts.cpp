@@ -43,6 +43,8 @@ int Hosts::size() const { return job_of(*ranks_).link.size(); }
 
 std::string Hosts::machine() const { return job_of(*ranks_).link.host(); }
 
+void Hosts::limit_silence(int milliseconds) const noexcept { job_of(*ranks_).silence_ms = milliseconds; }
+
 Result<void> Hosts::send(int to, std::span<const uint8_t> bytes) const {
   return guarded([&] {
     RankJob& job = job_of(*ranks_);

@@ -54,7 +54,8 @@ int64_t Silence::ns() {
   return silent_ns_;
 }
 
-RankJob::RankJob(const gart_transport& transport, const HostOptions& given) : link(transport), host_options(given) {
+RankJob::RankJob(const gart_transport& transport, const HostOptions& given)
+    : link(transport), host_options(given), silence_ms(given.silence_ms) {
   if (host_options.silence_ms < 100)
     fail(ErrorCode::invalid_argument, "silence_ms is ", host_options.silence_ms, ", but must be at least 100");
   if (link.rank() != 0) return;
@@ -100,8 +101,7 @@ void RankJob::watch() {
   std::vector<Pulse> pulses(size_t(link.size()));
   const std::chrono::milliseconds pause(std::clamp(host_options.silence_ms / 30, 1, 20));
   for (; !stop_; std::this_thread::sleep_for(pause))
-    for (int rank = 1; rank < link.size(); ++rank)
-      pulses[size_t(rank)].beat(link, rank, host_options.silence_ms * kNsPerMs);
+    for (int rank = 1; rank < link.size(); ++rank) pulses[size_t(rank)].beat(link, rank, silence_ms * kNsPerMs);
 }
 
 }  // namespace gart::fleet

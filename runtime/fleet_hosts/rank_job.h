@@ -51,6 +51,7 @@ class RankJob final : public detail::HostRanks, public std::enable_shared_from_t
 
   RankLink link;
   const HostOptions host_options;
+  std::atomic<int> silence_ms;  // the limit in use on rank 0
   // On rank 0:
   std::vector<std::string> machines;                 // per rank
   std::vector<std::unique_ptr<RemoteSpace>> spaces;  // per rank; null for rank 0

@@ -56,6 +56,10 @@ class GART_API Hosts {
   /// Waits for a message, which has at most as many bytes as `room`.
   Result<void> receive(int from, std::span<uint8_t> room) const;
 
+  /// On rank 0: changes HostOptions::silence_ms. May be called from a signal handler, for a launcher that is about to
+  /// end all processes because one has died.
+  void limit_silence(int milliseconds) const noexcept;
+
   const std::shared_ptr<detail::HostRanks>& ranks() const { return ranks_; }
 
  private:

@@ -30,20 +30,30 @@ namespace {
 constexpr int64_t kBatch = 32;
 constexpr int kInterrupted = 130;  // the exit code that shells give a command ended by SIGINT
 
+/// If a process dies, a launcher sends SIGTERM to the others, and a second later SIGKILL. Rank 0 must save before that.
+constexpr int kHurriedSilenceMs = 250;
+
 volatile std::sig_atomic_t interrupted = 0;
+const gart::fleet::Hosts* volatile interrupted_job = nullptr;
 
 /// The first Ctrl-C ends the training after its step; the second one ends the process. So does SIGTERM, by which a
-/// launcher ends the processes of a job.
+/// launcher ends the processes of a job. `job`: may be null.
 class InterruptGuard {
  public:
-  InterruptGuard() {
+  explicit InterruptGuard(const gart::fleet::Hosts* job) {
+    interrupted_job = job;
     struct sigaction action = {};
-    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_handler = [](int signal) {
+      interrupted = 1;
+      const gart::fleet::Hosts* const own = interrupted_job;
+      if (signal == SIGTERM && own != nullptr) own->limit_silence(kHurriedSilenceMs);
+    };
     action.sa_flags = static_cast<int>(SA_RESETHAND);
     for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &action, &before_[i]);
   }
   ~InterruptGuard() {
     for (size_t i = 0; i < kSignals.size(); ++i) sigaction(kSignals[i], &before_[i], nullptr);
+    interrupted_job = nullptr;
   }
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
@@ -83,7 +93,7 @@ class Training {
 
   /// Returns false if it was interrupted.
   bool run() {
-    const InterruptGuard guard;
+    const InterruptGuard guard(hosts_);
     if (a_.resume)
       place_ = checkpoint_.load(program_, facts_);
     else if (a_.seed)

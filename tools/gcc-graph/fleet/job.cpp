@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <thread>
 
 #include "tools/gcc-graph/io/model_inputs.h"
+#include "tools/gcc-graph/io/printable.h"
 #include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
@@ -56,7 +58,13 @@ void in_job(const std::function<void(const gart::fleet::Hosts* hosts)>& work,
   const gart::fleet::Hosts hosts = value_or_throw(gart::fleet::Hosts::join());
   if (hosts.rank() != 0) return serve(hosts, help);
   std::signal(SIGTERM, say_that_the_job_ended);
-  work(&hosts);
+  try {
+    work(&hosts);
+  } catch (const Error& error) {
+    // The other ranks fail when this one leaves the job. The launcher drops messages that come after that.
+    std::cerr << "gcc-graph: " << printable(error.what()) << std::endl;
+    throw CLI::RuntimeError(1);
+  }
 }
 
 }  // namespace gcg::tools
