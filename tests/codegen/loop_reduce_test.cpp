@@ -35,7 +35,6 @@ TEST(LoopReduce, RowsOfEveryLength) {
   }
 }
 
-/// Rows of open length that fit in a register are reduced at once.
 TEST(LoopReduce, ShortRowsOfOpenLength) {
   for (const DType dtype : {DType::f32, DType::f64, DType::i64, DType::u8})
     for (const ReduceOp op : {ReduceOp::max, ReduceOp::min}) {
@@ -46,7 +45,8 @@ TEST(LoopReduce, ShortRowsOfOpenLength) {
       expect_matches(kernel, every);
       if (size_of(dtype) < 4) continue;
       for (const std::string& target : runnable_targets())
-        EXPECT_NE(RunnableKernel(kernel, target).info().note.find(" or at once"), std::string::npos);
+        if (find_target(target)->device == DeviceClass::cpu)  // a CPU reduces rows that fit in a register at once
+          EXPECT_NE(RunnableKernel(kernel, target).info().note.find(" or at once"), std::string::npos);
     }
 }
 
