@@ -41,7 +41,7 @@ void serve(const gart::fleet::Hosts& hosts, const std::function<void(const gart:
     help(hosts);
   } catch (const std::exception& error) {
     // The other thread would go on. The launcher ends the job if a process ends without leaving it.
-    std::cerr << "gcc-graph: " << error.what() << std::endl;
+    std::cerr << "gcc-graph: " << error.what() << '\n';
     _exit(1);
   }
   server.join();
@@ -62,7 +62,7 @@ void in_job(const std::function<void(const gart::fleet::Hosts* hosts)>& work,
     work(&hosts);
   } catch (const Error& error) {
     // The other ranks fail when this one leaves the job. The launcher drops messages that come after that.
-    std::cerr << "gcc-graph: " << printable(error.what()) << std::endl;
+    std::cerr << "gcc-graph: " << printable(error.what()) << '\n';
     throw CLI::RuntimeError(1);
   }
 }
