@@ -12,35 +12,23 @@ from onnx import numpy_helper, parser
 
 from cli_case import TOOL
 from job_case import JobCase, skip_without_mpi
+from small_network import NETWORK, weights_and_samples
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "python"))
 import gart
 
 skip_without_mpi()
-NETWORK = """<ir_version: 8, opset_import: ["": 20]>
-net (float[batch, 24] x) => (float[batch, 5] y) {
-  half = Constant<value_float = 0.25>()
-  yes = Constant<value = bool {1}>()
-  p = MatMul(x, w)
-  q = Add(p, b)
-  h = Relu(q)
-  d, mask = Dropout(h, half, yes)
-  s = MatMul(d, v)
-  y = Add(s, c)
-}"""
 
 
 class HostsTraining(JobCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        r = np.random.default_rng(8)
         model = parser.parse_model(NETWORK)
-        weights = {"w": r.standard_normal((24, 40)) / 4, "b": r.standard_normal(40) / 9, "v": r.standard_normal((40, 5)) / 6, "c": np.zeros(5)}
-        model.graph.initializer.extend(numpy_helper.from_array(v.astype(np.float32), n) for n, v in weights.items())
+        weights, samples = weights_and_samples()
+        model.graph.initializer.extend(numpy_helper.from_array(v, n) for n, v in weights.items())
         onnx.save(model, cls.path("net.onnx"))
-        x = r.standard_normal((100, 24)).astype(np.float32)
-        np.savez(cls.path("d.npz"), x=x, t=np.argmax(x[:, :5] + x[:, 5:10], 1))
+        np.savez(cls.path("d.npz"), **samples)
         done = cls.tool("compile", "net.onnx", "-o", "net.gart", "--target", "x86-64-v3", "--train",
                         "loss=cross_entropy(y,t),optimizer=adamw(lr=input),check=finite,replicas=on")
         assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ import onnx
 from onnx import helper, numpy_helper, parser
 
 from cli_case import CliCase
+from small_network import NETWORK, weights_and_samples
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "python"))
 import gart
@@ -227,22 +228,10 @@ class TrainingOfTheTool(CliCase):
 
     def small_network(self, *options, more=()):
         """A network with a known answer, with a step that `options` describe, and 100 samples; the last batch is smaller."""
-        r = np.random.default_rng(8)
-        text = HEADER + """net (float[batch, 24] x) => (float[batch, 5] y) {
-          half = Constant<value_float = 0.25>()
-          yes = Constant<value = bool {1}>()
-          p = MatMul(x, w)
-          q = Add(p, b)
-          h = Relu(q)
-          d, mask = Dropout(h, half, yes)
-          s = MatMul(d, v)
-          y = Add(s, c)
-        }"""
-        weights = {"w": r.standard_normal((24, 40)) / 4, "b": r.standard_normal(40) / 9, "v": r.standard_normal((40, 5)) / 6, "c": np.zeros(5)}
-        done = self.compile("small", text, {n: v.astype(np.float32) for n, v in weights.items()}, ",".join(["loss=cross_entropy(y,t)", *options]), *more)
+        weights, samples = weights_and_samples()
+        done = self.compile("small", NETWORK, weights, ",".join(["loss=cross_entropy(y,t)", *options]), *more)
         self.assertEqual(done.returncode, 0, done.stderr)
-        x = r.standard_normal((100, 24)).astype(np.float32)
-        np.savez(self.path("small.npz"), x=x, t=np.argmax(x[:, :5] + x[:, 5:10], 1))
+        np.savez(self.path("small.npz"), **samples)
         return ["train", "small.gart", "--data", "small.npz", "--batch", "8", "--seed", "5"]
 
     def test_replicas(self):
