@@ -143,7 +143,7 @@ DeviceQueue& DeviceQueues::of(const std::string& name) {
   for (const auto& queue : queues_)
     if (!name.empty() && queue->name() == name) return *queue;
   const auto limit =
-      std::find_if(memory_.begin(), memory_.end(), [&](const DeviceMemory& memory) { return memory.device == name; });
+      std::find_if(memory_.begin(), memory_.end(), [&](const MemoryLimit& memory) { return memory.device == name; });
   queues_.push_back(std::make_unique<DeviceQueue>(name, limit == memory_.end() ? 0 : limit->bytes));
   return *queues_.back();
 }

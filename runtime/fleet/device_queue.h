@@ -100,7 +100,7 @@ namespace detail {
 /// The devices that programs share, each with its queue.
 class DeviceQueues {
  public:
-  explicit DeviceQueues(std::vector<DeviceMemory> memory = {}) : memory_(std::move(memory)) {}
+  explicit DeviceQueues(std::vector<MemoryLimit> memory = {}) : memory_(std::move(memory)) {}
   ~DeviceQueues();
   DeviceQueues(const DeviceQueues&) = delete;
   DeviceQueues& operator=(const DeviceQueues&) = delete;
@@ -112,7 +112,7 @@ class DeviceQueues {
 
  private:
   const Origin origin_;
-  const std::vector<DeviceMemory> memory_;
+  const std::vector<MemoryLimit> memory_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<DeviceQueue>> queues_;
 };

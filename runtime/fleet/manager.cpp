@@ -7,7 +7,7 @@ namespace gart::fleet {
 
 Manager::Manager(std::shared_ptr<detail::DeviceQueues> queues) : queues_(std::move(queues)) {}
 
-Result<Manager> Manager::open(std::span<const DeviceMemory> memory) {
+Result<Manager> Manager::open(std::span<const MemoryLimit> memory) {
   return guarded([&] {
     for (size_t i = 0; i < memory.size(); ++i) {
       if (memory[i].bytes <= 0)
@@ -17,7 +17,7 @@ Result<Manager> Manager::open(std::span<const DeviceMemory> memory) {
         if (memory[k].device == memory[i].device)
           fail(ErrorCode::invalid_argument, "device '", memory[i].device, "' is given memory twice");
     }
-    return Manager(std::make_shared<detail::DeviceQueues>(std::vector<DeviceMemory>(memory.begin(), memory.end())));
+    return Manager(std::make_shared<detail::DeviceQueues>(std::vector<MemoryLimit>(memory.begin(), memory.end())));
   });
 }
 

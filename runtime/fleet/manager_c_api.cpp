@@ -8,7 +8,7 @@ gart_status gart_manager_open(const char* const* devices, const int64_t* bytes, 
   return gart::status_of(last_error(), [&] {
     gart::require(manager);
     *manager = nullptr;
-    std::vector<gart::fleet::DeviceMemory> memory;
+    std::vector<gart::fleet::MemoryLimit> memory;
     for (size_t i = 0; i < count; ++i) {
       gart::require(devices, bytes, devices[i]);
       memory.push_back({devices[i], bytes[i]});

@@ -1,6 +1,5 @@
 // Programs that share the queues and the memory of their devices.
 #include "gart/manager.hpp"
-#include "runtime/errors.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -9,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "runtime/errors.h"
 #include "tests/fleet_runtime/diamond.h"
 #include "tests/fleet_runtime/fake_fleet.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMillisecond = 1'000'000;  // in nanoseconds
 
-Manager open_manager(std::vector<DeviceMemory> memory = {}) {
+Manager open_manager(std::vector<MemoryLimit> memory = {}) {
   Result<Manager> manager = Manager::open(memory);
   EXPECT_TRUE(manager);
   return *manager;
@@ -221,7 +221,7 @@ TEST(DeviceManager, FilesShareTheCoresOfThisMachine) {
 }
 
 TEST(DeviceManager, ImpossibleLimitsAreRefused) {
-  const std::vector<DeviceMemory> none = {{"cpu:0", 0}}, twice = {{"cpu:0", 1}, {"cpu:0", 2}};
+  const std::vector<MemoryLimit> none = {{"cpu:0", 0}}, twice = {{"cpu:0", 1}, {"cpu:0", 2}};
   EXPECT_EQ(Manager::open(none).error().message, "device 'cpu:0' is given 0 bytes; at least 1 is needed");
   EXPECT_EQ(Manager::open(twice).error().message, "device 'cpu:0' is given memory twice");
 }

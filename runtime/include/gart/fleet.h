@@ -40,7 +40,7 @@ typedef struct gart_fleet_options {
   size_t trusted_key_count;
   const void* signature;
   size_t signature_size;
-  const gart_hosts* hosts; /* the job whose ranks run the parts of other hosts; NULL: this process runs all parts */
+  const gart_hosts* hosts;     /* the job whose ranks run the parts of other hosts; NULL: this process runs all parts */
   const gart_manager* manager; /* the program shares the queues of its devices with all programs of this manager */
 } gart_fleet_options;
 

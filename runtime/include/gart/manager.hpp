@@ -22,7 +22,7 @@
 namespace gart::fleet {
 
 /// A limit for the weights and values of all programs on a device.
-struct DeviceMemory {
+struct MemoryLimit {
   std::string device;  ///< a device of this machine, as in DeviceInfo.device: "cpu:0-1", "cuda:0"
   int64_t bytes = 0;
 };
@@ -49,7 +49,7 @@ class GART_API Manager {
  public:
   /// Devices that `memory` does not name have the memory that the programs' files give them. Fails if a limit is not
   /// above 0 or a device is named twice.
-  static Result<Manager> open(std::span<const DeviceMemory> memory = {});
+  static Result<Manager> open(std::span<const MemoryLimit> memory = {});
   /// The devices on which programs were loaded, in the order of their first use.
   std::vector<DeviceLoad> devices() const;
 
