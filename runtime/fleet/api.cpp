@@ -101,7 +101,8 @@ Program open_program(Mapping mapping, Block copy, std::span<const uint8_t> bytes
   const int requests = options.requests > 0 ? options.requests : int(2 * assembly.devices.size());
   return Program(std::make_shared<detail::FleetState>(
       std::move(assembly), std::move(engines), std::move(places.of_groups), std::min(requests, kMaxRequests),
-      options.monitor, std::move(places.choices), !options.refuse_requests));
+      options.monitor, std::move(places.choices), !options.refuse_requests,
+      options.manager != nullptr ? options.manager->queues() : nullptr));
 }
 
 /// The index of the input named `name`.

@@ -64,6 +64,8 @@ gart::fleet::LoadOptions options_of(const gart_fleet_options* options, std::vect
   }
   if (options->size >= offsetof(gart_fleet_options, hosts) + sizeof(void*) && options->hosts != nullptr)
     out.hosts = &options->hosts->hosts;
+  if (options->size >= offsetof(gart_fleet_options, manager) + sizeof(void*) && options->manager != nullptr)
+    out.manager = &options->manager->manager;
   return out;
 }
 

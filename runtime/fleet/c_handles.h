@@ -6,6 +6,7 @@
 #include "gart/fleet.h"
 #include "gart/fleet.hpp"
 #include "gart/hosts.hpp"
+#include "gart/manager.hpp"
 
 struct gart_fleet {
   gart::fleet::Program program;
@@ -13,6 +14,10 @@ struct gart_fleet {
 
 struct gart_hosts {
   gart::fleet::Hosts hosts;
+};
+
+struct gart_manager {
+  gart::fleet::Manager manager;
 };
 
 namespace gart::fleet {

@@ -35,8 +35,6 @@ class Engine {
                            std::span<TensorView> results) = 0;
   /// The engine's own memory; null if it uses the host's memory.
   virtual Space* space() { return nullptr; }
-  /// Called at the start of the thread that will call run().
-  virtual void begin_thread() {}
 };
 
 /// An engine that loads the parts of a model.

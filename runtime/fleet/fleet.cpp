@@ -39,13 +39,16 @@ class Unlocked {
 }  // namespace
 
 FleetState::FleetState(Assembly model, std::unique_ptr<Engines> device_engines, std::vector<uint32_t> places,
-                       int requests, bool monitored, std::vector<uint8_t> choices, bool waits)
+                       int requests, bool monitored, std::vector<uint8_t> choices, bool waits,
+                       std::shared_ptr<DeviceQueues> shared)
     : assembly(std::move(model)),
       inputs(infos_of(assembly, assembly.inputs)),
       outputs(infos_of(assembly, assembly.outputs)),
       values(all_infos(assembly)),
       gate(requests, waits),
       monitor(assembly.groups.size(), assembly.devices.size(), monitored),
+      shares_(shared != nullptr),
+      queues_(shares_ ? std::move(shared) : std::make_shared<DeviceQueues>()),
       engines_(std::move(device_engines)),
       places_(std::move(places)),
       lanes_(assembly.devices.size()),
@@ -66,11 +69,6 @@ FleetState::FleetState(Assembly model, std::unique_ptr<Engines> device_engines, 
   chooses() ? sum_weights() : publish();
 }
 
-FleetState::~FleetState() {
-  for (const auto& lane : lanes_)
-    if (lane != nullptr) lane->end();
-}
-
 bool FleetState::may_run(uint32_t group, uint32_t device) const {
   return chooses() ? choices_[at(group, device)] != 0 : places_[group] == device;
 }
@@ -86,14 +84,35 @@ std::vector<uint32_t> FleetState::parts_on(uint32_t device) const {
 
 void FleetState::open(uint32_t device, std::unique_lock<std::mutex>& lock) {
   const std::vector<uint32_t> parts = parts_on(device);
+  const int64_t weights = weights_on(device);
   Lane* const known = lanes_[device].get();
   std::unique_ptr<Lane> opened;
   {
     const Unlocked unlocked(lock);
-    if (known != nullptr) return engines_->add(known->engine(), parts);
-    opened = std::make_unique<Lane>(assembly.devices[device].name, engines_->open(device, parts));
+    if (known != nullptr) return add_parts(*known, parts, weights);
+    opened = make_lane(device, parts);
+    opened->set_weights(weights);
   }
   lanes_[device] = std::move(opened);
+}
+
+void FleetState::add_parts(Lane& lane, std::span<const uint32_t> parts, int64_t weights) const {
+  const int64_t before = lane.weight_bytes();
+  lane.set_weights(weights);
+  try {
+    engines_->add(lane.engine(), parts);
+  } catch (...) {
+    lane.set_weights(before);
+    throw;
+  }
+}
+
+std::unique_ptr<Lane> FleetState::make_lane(uint32_t device, std::span<const uint32_t> parts) const {
+  std::unique_ptr<Engine> engine = engines_->open(device, parts);
+  std::string here = engines_->describe(*engine).device;
+  const Space* const space = engine->space();
+  if (!here.empty() && space != nullptr && here != space->name()) here = text(space->name(), " ", here);
+  return std::make_unique<Lane>(assembly.devices[device].name, std::move(engine), queues_->of(here));
 }
 
 /// Opens a device. If that fails, no group may choose it; throws if a group has no other choice.
@@ -137,6 +156,9 @@ std::shared_ptr<Placement> FleetState::make_placement() const {
     placement->lane.push_back(lanes_[device].get());
     placement->has_spaces = placement->has_spaces || lanes_[device]->engine().space() != nullptr;
   }
+  if (chooses() || shares_)
+    for (uint32_t group = 0; group < places_.size(); ++group)
+      placement->us.push_back(int64_t(chooses() ? times_[at(group, places_[group])] : time_of(group, places_[group])));
   return placement;
 }
 
@@ -160,10 +182,25 @@ double FleetState::load_of(uint32_t device, uint32_t with) const {
   return load;
 }
 
+/// The device's bytes for weights and values: the file's limit or the manager's, whichever is smaller; 0: no limit.
+int64_t FleetState::memory_of(uint32_t device) const {
+  const auto memory = int64_t(assembly.devices[device].memory);
+  const int64_t here = lanes_[device] != nullptr ? lanes_[device]->queue().memory() : 0;
+  return memory == 0 || here == 0 ? std::max(memory, here) : std::min(memory, here);
+}
+
+/// Bytes of weights of the groups that may run on the device.
+int64_t FleetState::weights_on(uint32_t device) const {
+  int64_t bytes = 0;
+  for (uint32_t group = 0; group < places_.size(); ++group)
+    if (may_run(group, device)) bytes += int64_t(assembly.groups[group].weight_bytes);
+  return bytes;
+}
+
 bool FleetState::has_room(uint32_t device, uint32_t with) const {
-  const uint64_t memory = assembly.devices[device].memory;
+  const auto memory = uint64_t(memory_of(device));
   if (memory == 0) return true;
-  uint64_t weights = 0, peak = 0;
+  uint64_t weights = lanes_[device] != nullptr ? uint64_t(lanes_[device]->weights_of_others()) : 0, peak = 0;
   for (uint32_t group = 0; group < places_.size(); ++group) {
     if (group != with && places_[group] != device) continue;
     weights += assembly.groups[group].weight_bytes;
@@ -211,12 +248,10 @@ void FleetState::look_up_times() {
     for (uint32_t device = 0; device < lanes_.size(); ++device) times_[at(group, device)] = time_of(group, device);
 }
 
-/// Sums the bytes of weights on each device, for all groups that may run there.
+/// Sums the bytes of weights on each device.
 void FleetState::sum_weights() {
-  weights_.assign(lanes_.size(), 0);
-  for (uint32_t group = 0; group < places_.size(); ++group)
-    for (uint32_t device = 0; device < lanes_.size(); ++device)
-      if (may_run(group, device)) weights_[device] += int64_t(assembly.groups[group].weight_bytes);
+  weights_.clear();
+  for (uint32_t device = 0; device < lanes_.size(); ++device) weights_.push_back(weights_on(device));
 }
 
 /// Places group by group, in the order of their first calls. Requests whose groups get the same devices share a
@@ -224,7 +259,7 @@ void FleetState::sum_weights() {
 std::shared_ptr<const Placement> FleetState::place_by_load(std::span<const int64_t> sizes) {
   if (requests_++ % kTimesKept == 0) look_up_times();
   for (uint32_t device = 0; device < lanes_.size(); ++device)
-    if (lanes_[device] != nullptr) free_at_[device] = double(lanes_[device]->ahead_us());
+    if (lanes_[device] != nullptr) free_at_[device] = double(lanes_[device]->queue().ahead_us());
   for (double& end : ends_) end = -1;
   std::fill(value_bytes_.begin(), value_bytes_.end(), 0);
   std::fill(there_.begin(), there_.end(), uint8_t{0});
@@ -232,16 +267,14 @@ std::shared_ptr<const Placement> FleetState::place_by_load(std::span<const int64
     if (ends_[call.group] < 0) choose(call.group, sizes);
   for (const auto& placement : chosen_)
     if (placement != nullptr && placement->device == places_) return placement;
-  const auto placement = make_placement();
-  for (uint32_t group = 0; group < places_.size(); ++group)
-    placement->us.push_back(int64_t(times_[at(group, places_[group])]));
-  return chosen_[++placements_made_ % chosen_.size()] = placement;
+  return chosen_[++placements_made_ % chosen_.size()] = make_placement();
 }
 
-/// The device's memory in use if the request also runs `group` there: the weights, the request's values there, and the
-/// group's arena. No value is released before the request ends.
+/// The device's memory in use if the request also runs `group` there: the weights of all programs, the request's values
+/// there, and the group's arena. No value is released before the request ends.
 int64_t FleetState::bytes_with(uint32_t group, uint32_t device, std::span<const int64_t> sizes) const {
-  int64_t bytes = weights_[device] + value_bytes_[device] + int64_t(assembly.groups[group].peak_bytes);
+  int64_t bytes = weights_[device] + lanes_[device]->weights_of_others() + value_bytes_[device] +
+                  int64_t(assembly.groups[group].peak_bytes);
   for_each_value(group, [&](uint32_t value) {
     if (there_[value * lanes_.size() + device] == 0) bytes += sizes[value];
   });
@@ -260,7 +293,7 @@ void FleetState::put(uint32_t group, uint32_t device, std::span<const int64_t> s
 
 Candidate FleetState::candidate(uint32_t group, uint32_t device) const {
   const Lane& lane = *lanes_[device];
-  Candidate c{lane.groups() >= most_waiting_, free_at_[device], 0, times_[at(group, device)]};
+  Candidate c{lane.queue().groups() >= most_waiting_, free_at_[device], 0, times_[at(group, device)]};
   for (const uint32_t value : assembly.calls[calls_of_[group].front()].inputs) {
     if (assembly.values[value].maker == kNone) continue;
     const uint32_t maker = assembly.calls[assembly.values[value].maker].group;
@@ -277,13 +310,13 @@ void FleetState::choose(uint32_t group, std::span<const int64_t> sizes) {
   for (uint32_t device = 0; device < lanes_.size(); ++device) {
     if (!may_run(group, device) || lanes_[device]->is_lost()) continue;
     Candidate c = candidate(group, device);
-    if (const auto memory = int64_t(assembly.devices[device].memory); memory > 0 && !sizes.empty()) {
+    if (const int64_t memory = memory_of(device); memory > 0 && !sizes.empty()) {
       const int64_t bytes = bytes_with(group, device, sizes);
       if (bytes > memory) {
         is_too_large = true;
         continue;
       }
-      c.lacks = bytes + lanes_[device]->held_bytes() > memory;
+      c.lacks = bytes + lanes_[device]->queue().held_bytes() > memory;
     }
     if (best == kNone || is_better(c, of_best)) best = device, of_best = c;
   }
@@ -297,8 +330,8 @@ void FleetState::fail_too_small(uint32_t group, std::span<const int64_t> sizes) 
   std::string devices;
   for (uint32_t device = 0; device < lanes_.size(); ++device)
     if (may_run(group, device) && !lanes_[device]->is_lost())
-      devices += text(devices.empty() ? "'" : ", '", assembly.devices[device].name, "' has ",
-                      assembly.devices[device].memory, " bytes, ", bytes_with(group, device, sizes), " are needed");
+      devices += text(devices.empty() ? "'" : ", '", assembly.devices[device].name, "' has ", memory_of(device),
+                      " bytes, ", bytes_with(group, device, sizes), " are needed");
   fail(ErrorCode::out_of_memory, "group '", assembly.groups[group].name,
        "' fits on no device with these inputs: ", devices);
 }
@@ -306,6 +339,7 @@ void FleetState::fail_too_small(uint32_t group, std::span<const int64_t> sizes) 
 std::shared_ptr<const Placement> FleetState::placement(std::span<const int64_t> sizes) {
   std::unique_lock lock(mutex_);
   if (chooses()) return place_by_load(sizes);
+  if (shares_ && requests_++ % kTimesKept == 0) publish();
   const auto& lanes = placement_->lane;
   if (std::none_of(lanes.begin(), lanes.end(), [](const Lane* lane) { return lane->is_lost(); })) return placement_;
   lock.unlock();

@@ -31,9 +31,10 @@ namespace detail {
 struct FleetState {
   /// Opens the devices on which groups are placed. `requests`: the number that may run at once. `choices`: groups x
   /// devices; 1 if a request may run the group on that device. If `choices` is empty, groups stay on their `places`.
+  /// `shared`: the queues that it shares with other programs; null: it has its own.
   FleetState(Assembly model, std::unique_ptr<Engines> device_engines, std::vector<uint32_t> places, int requests,
-             bool monitored = true, std::vector<uint8_t> choices = {}, bool waits = true);
-  ~FleetState();
+             bool monitored = true, std::vector<uint8_t> choices = {}, bool waits = true,
+             std::shared_ptr<DeviceQueues> shared = nullptr);
 
   /// The placement of requests that begin now. Moves groups of lost devices; fails if a group has no device left.
   /// `sizes`: bytes of each value, used if each request chooses devices; empty: not known.
@@ -62,6 +63,8 @@ struct FleetState {
   std::vector<uint32_t> parts_on(uint32_t device) const;
   /// Releases the lock while it loads code and starts a thread.
   void open(uint32_t device, std::unique_lock<std::mutex>& lock);
+  std::unique_ptr<Lane> make_lane(uint32_t device, std::span<const uint32_t> parts) const;
+  void add_parts(Lane& lane, std::span<const uint32_t> parts, int64_t weights) const;
   void try_open(uint32_t device, std::unique_lock<std::mutex>& lock);
   void keep_what_fits(uint32_t device);
   std::shared_ptr<Placement> make_placement() const;
@@ -80,7 +83,11 @@ struct FleetState {
   double time_of(uint32_t group, uint32_t device) const;
   double load_of(uint32_t device, uint32_t with) const;
   bool has_room(uint32_t device, uint32_t with) const;
+  int64_t memory_of(uint32_t device) const;
+  int64_t weights_on(uint32_t device) const;
 
+  const bool shares_;  // True if other programs may use the same queues
+  const std::shared_ptr<DeviceQueues> queues_;
   const std::unique_ptr<Engines> engines_;
   std::mutex moving_;         // held by the thread that moves groups of lost devices; mutex_ is held only for parts of
                               // that time
@@ -90,10 +97,10 @@ struct FleetState {
   std::vector<std::unique_ptr<Lane>> lanes_;  // per device; null: not opened
   std::shared_ptr<const Placement> placement_;
   std::map<std::vector<uint32_t>, std::shared_ptr<const Route>> routes_;
+  uint64_t requests_ = 0;  // number of requests for which times were looked up
   // Used if each request chooses:
   std::vector<uint8_t> choices_;                            // groups x devices; 1: the group may run there
   const int most_waiting_;                                  // if this many groups wait for a device, it is full
-  uint64_t requests_ = 0;                                   // number so far
   std::vector<double> times_;                               // groups x devices: microseconds, where known
   std::array<std::shared_ptr<const Placement>, 8> chosen_;  // the latest placements made with times_
   size_t placements_made_ = 0;                              // number of placements made

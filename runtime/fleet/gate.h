@@ -16,8 +16,8 @@ class Gate {
   explicit Gate(int most, bool waits = true) : waits_(waits), places_(static_cast<uint32_t>(most)) {}
   /// True if this process loaded the fleet. A child of fork() has no threads that could run requests.
   bool here() const { return origin_.here(); }
-  /// Waits until one more request may run, and returns the request's number, ascending. nullopt if the gate does not
-  /// wait and no more requests may run.
+  /// Waits until one more request may run, and returns the request's number. Numbers ascend over all fleets of the
+  /// process. nullopt if the gate does not wait and no more requests may run.
   std::optional<uint64_t> enter() {
     if (!places_.enter(1, waits_)) return std::nullopt;
     return next_++;
@@ -28,7 +28,7 @@ class Gate {
   const Origin origin_;
   const bool waits_;
   Turns places_;
-  std::atomic<uint64_t> next_{0};
+  static inline std::atomic<uint64_t> next_{0};
 };
 
 }  // namespace gart::fleet

@@ -31,7 +31,8 @@ RequestState::RequestState(const Shared& shared)
       calls_(new CallState[assembly_.calls.size()]),
       times_(assembly_.groups.size()),
       slots_(assembly_.slots()) {
-  for (uint32_t call = 0; call < assembly_.calls.size(); ++call) calls_[call].queued = {this, 0, call, nullptr};
+  for (uint32_t call = 0; call < assembly_.calls.size(); ++call)
+    calls_[call].queued = {this, nullptr, 0, call, nullptr};
 }
 
 void RequestState::set_input(uint32_t input, const TensorView& tensor) {
@@ -160,9 +161,9 @@ void RequestState::start(std::shared_ptr<const Placement> placement) {
 void RequestState::expect(int groups) {
   if (placement_->us.empty()) return;
   for (const PartCall& call : assembly_.calls)
-    for (const uint32_t value : call.outputs) placement_->lane[call.group]->hold(groups * sizes_[value]);
+    for (const uint32_t value : call.outputs) placement_->lane[call.group]->queue().hold(groups * sizes_[value]);
   for (size_t group = 0; group < placement_->us.size(); ++group)
-    placement_->lane[group]->expect(groups, placement_->us[group]);
+    placement_->lane[group]->queue().expect(groups, placement_->us[group]);
 }
 
 void RequestState::run_call(Lane& lane, uint32_t index) {
@@ -199,9 +200,9 @@ bool RequestState::is_crossed(uint32_t call) const {
 }
 
 void RequestState::note_time(Lane& lane, uint32_t call, int64_t begin, int64_t end) {
-  const int64_t idle = std::max<int64_t>(begin - std::max(lane.idle_since, began_), 0);
+  const int64_t idle = std::max<int64_t>(begin - std::max(lane.queue().idle_since, began_), 0);
   calls_[call].time = {begin - began_, end - began_, idle, is_crossed(call)};
-  lane.idle_since = end;
+  lane.queue().idle_since = end;
 }
 
 void RequestState::note_failure(Error error) {

@@ -50,7 +50,6 @@ void Station::load(Reader& command) {
     model_->wait();
     if (engine_ != nullptr) return engine_->add(parts);
     engine_ = model_->engines->open_here(device_, parts);
-    engine_->begin_thread();
   });
   if (done) good.text(engine_->device()).text(engine_->target());
   answer(command.get<int32_t>(), done, good);

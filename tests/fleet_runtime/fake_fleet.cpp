@@ -31,6 +31,16 @@ class FakeSpace final : public Space {
   const std::string name_;
 };
 
+/// Counts a call, and how many run on the device at once.
+struct Visit {
+  Visit(FakeWorld& world, uint32_t device) : inside(world.inside[device]) {
+    world.calls[device].fetch_add(1, std::memory_order_relaxed);
+    if (++inside > 1) world.overlaps[device] = true;
+  }
+  ~Visit() { --inside; }
+  std::atomic<int64_t>& inside;
+};
+
 class FakeEngine final : public Engine {
  public:
   FakeEngine(std::shared_ptr<FakeWorld> world, uint32_t device) : world_(std::move(world)), device_(device) {
@@ -41,7 +51,7 @@ class FakeEngine final : public Engine {
 
   Result<void> run(uint32_t entry, std::span<const TensorView> inputs, std::span<const OutputBuffer> outputs,
                    std::span<TensorView> results) override {
-    world_->calls[device_].fetch_add(1, std::memory_order_relaxed);
+    const Visit visit(*world_, device_);
     if (world_->lost[device_]) return error(ErrorCode::device_lost, "the device is lost: a test took it");
     std::vector<int64_t> values;
     for (const TensorView& input : inputs) {
@@ -81,7 +91,9 @@ class FakeEngines final : public Engines {
   void add(Engine& engine, std::span<const uint32_t>) override {
     world_->loading(static_cast<const FakeEngine&>(engine).device());
   }
-  DeviceInfo describe(const Engine&) const override { return {}; }
+  DeviceInfo describe(const Engine& engine) const override {
+    return {{}, "fake:" + std::to_string(static_cast<const FakeEngine&>(engine).device()), {}, false};
+  }
 
  private:
   const std::shared_ptr<FakeWorld> world_;
@@ -150,13 +162,14 @@ std::vector<int64_t> evaluated(const Assembly& assembly, const std::vector<int64
 }
 
 std::shared_ptr<detail::FleetState> open_fake(const Assembly& assembly, std::shared_ptr<FakeWorld> world,
-                                              std::vector<uint32_t> places, int requests, bool monitored,
-                                              bool dynamic) {
+                                              std::vector<uint32_t> places, int requests, bool monitored, bool dynamic,
+                                              std::shared_ptr<detail::DeviceQueues> queues) {
   if (places.empty())
     for (const Group& group : assembly.groups) places.push_back(group.device);
   std::vector<uint8_t> choices(dynamic ? assembly.groups.size() * assembly.devices.size() : 0, 1);
   return std::make_shared<detail::FleetState>(assembly, std::make_unique<FakeEngines>(std::move(world)),
-                                              std::move(places), requests, monitored, std::move(choices));
+                                              std::move(places), requests, monitored, std::move(choices), true,
+                                              std::move(queues));
 }
 
 FakeRequest::FakeRequest(const std::shared_ptr<detail::FleetState>& state)

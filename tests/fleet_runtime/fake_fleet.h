@@ -36,6 +36,8 @@ struct FakeWorld {
   std::vector<Own<int64_t>> sleep_ns;      // the same, but the call sleeps, like one on a separate device
   std::vector<Own<bool>> lost;             // per device: the next call loses the device
   std::vector<Own<int64_t>> calls;         // per device: number of calls
+  std::vector<Own<int64_t>> inside;        // per device: number of calls that run
+  std::vector<Own<bool>> overlaps;         // per device: two calls ran at the same time
   std::vector<Own<bool>> is_apart;         // per device: true if it has its own memory; must not change during runs
   std::vector<Own<int64_t>> fetched;       // per device: number of values copied from other devices' memory
   std::vector<Own<int64_t>> returned;      // per device: number of values copied to the host
@@ -47,6 +49,8 @@ struct FakeWorld {
         sleep_ns(devices),
         lost(devices),
         calls(devices),
+        inside(devices),
+        overlaps(devices),
         is_apart(devices),
         fetched(devices),
         returned(devices) {}
@@ -54,7 +58,8 @@ struct FakeWorld {
 
 std::shared_ptr<detail::FleetState> open_fake(const Assembly& assembly, std::shared_ptr<FakeWorld> world,
                                               std::vector<uint32_t> places = {}, int requests = 16,
-                                              bool monitored = true, bool dynamic = false);
+                                              bool monitored = true, bool dynamic = false,
+                                              std::shared_ptr<detail::DeviceQueues> queues = nullptr);
 
 /// A request with inputs of its own.
 struct FakeRequest {

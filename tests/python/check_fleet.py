@@ -76,6 +76,23 @@ class FleetBinding(unittest.TestCase):
         for view in views:
             np.testing.assert_array_equal(view, self.whole)
 
+    def test_models_share_devices(self):
+        with self.assertRaisesRegex(gart.GartError, "device 'cpu:0' is given 0 bytes; at least 1 is needed"):
+            gart.fleet.Manager({"cpu:0": 0})
+        manager = gart.fleet.Manager()
+        self.assertEqual(manager.devices(), [])
+        models = [gart.fleet.load(self.artifact, dynamic=dynamic, manager=manager) for dynamic in (False, True)]
+        for model in models:
+            np.testing.assert_array_equal(model.run(self.feeds)["y"], self.whole)
+        loads = {load["device"]: load for load in manager.devices()}
+        self.assertTrue(loads)
+        for device, load in loads.items():
+            self.assertRegex(device, r"^cpu:\d+$")
+            self.assertIn(load["programs"], (2, 4))  # 4 on a machine with one core, which serves as both devices
+            self.assertEqual((load["groups"], load["work_us"], load["value_bytes"], load["memory"]), (0, 0, 0, 0))
+        model = gart.fleet.load(self.artifact, manager=gart.fleet.Manager({device: 1 << 30 for device in loads}))
+        np.testing.assert_array_equal(model.run(self.feeds)["y"], self.whole)
+
     def test_operators_of_the_application(self):
         source, artifact = (os.path.join(self.folder.name, "custom" + end) for end in (".onnx", ".gart"))
         onnx.save(parser.parse_model(CUSTOM), source)

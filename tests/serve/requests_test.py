@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -12,7 +13,7 @@ import zlib
 
 import numpy as np
 
-from serve_case import Server, ServeCase, binary_request, tensor
+from serve_case import Server, ServeCase, binary_outputs, binary_request, tensor
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "python"))
 import gart
@@ -224,6 +225,31 @@ class Token(ServeCase):
             for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "secret"}, {"Authorization": "Bearer secret2"}):
                 self.assertEqual(self.server.ask("GET", path, headers=headers)[0], 401)
             self.assertEqual(self.server.ask("GET", path, headers={"Authorization": "Bearer secret"})[0], 200)
+
+
+class Fleets(ServeCase):
+    def test_models_on_a_fleet_share_its_devices(self):
+        cores = sorted(os.sched_getaffinity(0))
+        with open(self.path("fleet.json"), "w") as f:
+            json.dump({"devices": [{"name": "one", "kind": "cpu", "cores": cores[:1], "denies": ["Softmax"]}, {"name": "two", "kind": "cpu", "cores": cores[-1:], "denies": ["Tanh"]}]}, f)
+        self.save("parts.onnx", """<ir_version: 8, opset_import: ["": 17]>
+            model (float[n, 64] x) => (float[n, 64] y) { a = Tanh(x)  b = Softmax<axis = 1>(a)  c = Tanh(b)  y = Neg(c) }""")
+        self.accepted("compile", "parts.onnx", "-o", "parts.gart", "--fleet", "fleet.json", "--keep", "b")
+        for name in ("parts_a", "parts_b"):
+            self.accepted("store", "add", "--store", "models", "--model", name, "parts.gart")
+        x = np.linspace(-1, 1, 128, dtype=np.float32).reshape(2, 64)
+        e = np.exp(np.tanh(x))
+        b = e / e.sum(axis=1, keepdims=True)
+        for name in ("parts_a", "parts_b", "parts_a"):
+            np.testing.assert_allclose(self.infer(name, {"x": x})["y"], -np.tanh(b), rtol=1e-5)
+        body, headers = binary_request({"x": x}, outputs=[{"name": "b"}])
+        status, headers, content = self.server.ask("POST", "/v2/models/parts_b/infer", body, headers)
+        self.assertEqual(status, 200, content)
+        np.testing.assert_allclose(binary_outputs(headers, content)["b"], b, rtol=1e-5)
+        metrics = self.server.ask("GET", "/metrics")[2].decode()
+        for name in ("busy", "groups", "work_seconds", "weight_bytes", "value_bytes"):
+            self.assertRegex(metrics, rf'(?m)^gart_device_{name}{{device="cpu:{cores[0]}"}} [0-9.]+$')
+        self.assertEqual(len(re.findall("(?m)^gart_device_groups{", metrics)), len({cores[0], cores[-1]}), metrics)
 
 
 if __name__ == "__main__":

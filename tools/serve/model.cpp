@@ -28,6 +28,7 @@ Model::Model(gart::store::StoredVersion stored, const std::string& path, std::sh
     gart::fleet::LoadOptions load;
     load.verify = false;
     load.threads = options.threads;
+    load.manager = options.manager.get();
     fleet_ = value_or_refuse(bytes_ ? gart::fleet::load(bytes_->get(), load) : gart::fleet::load(path, load));
   } else {
     gart::LoadOptions load;

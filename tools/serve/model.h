@@ -23,6 +23,8 @@ namespace gcg::serve {
 struct DeviceOptions {
   std::string device;  // the same as gart::LoadOptions.device
   int threads = 0;
+  /// The devices that all models share that were compiled for a fleet; null: each model has queues of its own.
+  std::shared_ptr<const gart::fleet::Manager> manager;
 };
 
 class Model {

@@ -274,6 +274,28 @@ std::string Protocol::statistics_json(const std::string& id) const {
   return out + "]}";
 }
 
+namespace {
+
+/// The metrics of devices that models share.
+std::string metrics_of(const std::vector<gart::fleet::DeviceLoad>& devices) {
+  std::string out;
+  const auto family = [&](const char* name, const char* help, auto&& value_of) {
+    if (devices.empty()) return;
+    out += std::string("# HELP ") + name + " " + help + "\n# TYPE " + name + " gauge\n";
+    for (const gart::fleet::DeviceLoad& device : devices)
+      out += std::string(name) + "{device=\"" + device.device + "\"} " + std::to_string(value_of(device)) + "\n";
+  };
+  using Load = gart::fleet::DeviceLoad;
+  family("gart_device_busy", "1 if the device works.", [](const Load& of) { return int(of.busy); });
+  family("gart_device_groups", "Groups of running requests on the device.", [](const Load& of) { return of.groups; });
+  family("gart_device_work_seconds", "Expected time of these groups.", [](const Load& of) { return of.work_us / 1e6; });
+  family("gart_device_weight_bytes", "Weights on the device.", [](const Load& of) { return of.weight_bytes; });
+  family("gart_device_value_bytes", "Values of running requests.", [](const Load& of) { return of.value_bytes; });
+  return out;
+}
+
+}  // namespace
+
 std::string Protocol::metrics() const {
   const HttpCounts http = counts ? counts() : HttpCounts();
   std::string out;
@@ -295,6 +317,7 @@ std::string Protocol::metrics() const {
   if (repository_.budget() > 0)
     number("gart_memory_budget_bytes", "gauge", "Most bytes that loaded models may hold.",
            static_cast<uint64_t>(repository_.budget()));
+  out += metrics_of(repository_.devices());
   std::map<std::string, std::string> lines;
   for (const auto& model : repository_.loaded())
     model->statistics.add_metrics(lines, "model=\"" + model->id() + "\",version=\"" + model->version() + "\"");

@@ -23,9 +23,16 @@ StoredVersion version_in(const Store& store, const std::string& id, const std::s
   refuse(404, error.what());
 }
 
+/// The options, with devices that all models share.
+RepositoryOptions with_devices(RepositoryOptions options) {
+  options.devices.manager = std::make_shared<const gart::fleet::Manager>(value_or_refuse(gart::fleet::Manager::open()));
+  return options;
+}
+
 }  // namespace
 
-Repository::Repository(RepositoryOptions options, Lanes& lanes) : options_(std::move(options)), lanes_(lanes) {}
+Repository::Repository(RepositoryOptions options, Lanes& lanes)
+    : options_(with_devices(std::move(options))), lanes_(lanes) {}
 
 std::shared_ptr<Model> Repository::find(const std::string& id, const std::string& version) const {
   const std::lock_guard lock(mutex_);

@@ -42,6 +42,8 @@ class Repository {
   /// Bytes that loaded models hold, and their limit.
   int64_t memory() const { return *memory_; }
   int64_t budget() const { return options_.memory; }
+  /// The devices of models that were compiled for a fleet.
+  std::vector<gart::fleet::DeviceLoad> devices() const { return options_.devices.manager->devices(); }
 
   std::vector<std::shared_ptr<Model>> loaded() const;
   /// All versions in the store.

@@ -16,6 +16,7 @@ extern "C" {
 typedef struct gart_fleet gart_fleet;
 typedef struct gart_fleet_request gart_fleet_request;
 typedef struct gart_hosts gart_hosts;
+typedef struct gart_manager gart_manager;
 
 typedef struct gart_fleet_options {
   size_t size;     /* sizeof(gart_fleet_options) */
@@ -39,7 +40,8 @@ typedef struct gart_fleet_options {
   size_t trusted_key_count;
   const void* signature;
   size_t signature_size;
-  const gart_hosts* hosts; /* the job whose ranks run the parts of other hosts; NULL: this process runs all parts */
+  const gart_hosts* hosts;     /* the job whose ranks run the parts of other hosts; NULL: this process runs all parts */
+  const gart_manager* manager; /* the program shares the queues of its devices with all programs of this manager */
 } gart_fleet_options;
 
 /* The times of a group on a device: microseconds per run, medians. */
@@ -96,6 +98,21 @@ GART_C_API int gart_hosts_rank(const gart_hosts* hosts); /* -1 for NULL */
 GART_C_API int gart_hosts_size(const gart_hosts* hosts); /* 0 for NULL */
 /* On all ranks but 0: runs parts until rank 0 leaves the job. */
 GART_C_API gart_status gart_hosts_serve(const gart_hosts* hosts);
+
+/* A device that programs share, and its work; see manager.hpp. */
+typedef struct gart_device_load {
+  const char* device; /* valid until the next gart_manager_devices on this thread */
+  int busy, programs, groups;
+  double work_us;
+  int64_t memory, weight_bytes, value_bytes;
+} gart_device_load;
+
+/* Devices that programs share. Device `devices[i]` has `bytes[i]` for the weights and values of all of them. */
+GART_C_API gart_status gart_manager_open(const char* const* devices, const int64_t* bytes, size_t count,
+                                         gart_manager** manager);
+GART_C_API void gart_manager_free(gart_manager* manager); /* fleets keep the queues that they use */
+/* Fills at most `capacity` rows and returns how many devices there are. */
+GART_C_API size_t gart_manager_devices(const gart_manager* manager, gart_device_load* loads, size_t capacity);
 
 #ifdef __cplusplus
 }

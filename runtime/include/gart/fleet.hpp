@@ -32,6 +32,7 @@
 
 #include "gart/gart.hpp"
 #include "gart/hosts.hpp"
+#include "gart/manager.hpp"
 
 namespace gart::fleet {
 
@@ -70,6 +71,9 @@ struct LoadOptions {
   /// The job whose other ranks run the parts of other hosts (hosts.hpp); null: this process runs all parts. Only rank 0
   /// of the job may load. Custom operators run on rank 0 only.
   const Hosts* hosts = nullptr;
+  /// The program shares the queues and the memory of its devices with all programs of this manager (manager.hpp). Null:
+  /// it has queues of its own.
+  const Manager* manager = nullptr;
   std::span<const gart_custom_op> custom_ops = {};  ///< copied, except for the data that `user` points to
   /// As gart::LoadOptions.trusted_keys. Not together with `hosts`: the other ranks do not check signatures.
   std::span<const std::string_view> trusted_keys = {};

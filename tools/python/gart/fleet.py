@@ -25,7 +25,7 @@ class _Options(ctypes.Structure):
                 ("places", ctypes.POINTER(ctypes.c_char_p)), ("place_count", ctypes.c_size_t),
                 ("only", ctypes.POINTER(ctypes.c_char_p)), ("only_count", ctypes.c_size_t), ("no_monitor", ctypes.c_int),
                 ("custom_ops", ctypes.c_void_p), ("custom_op_count", ctypes.c_size_t), ("dynamic", ctypes.c_int), ("refuse_requests", ctypes.c_int),
-                *gart._TRUST_FIELDS, ("hosts", ctypes.c_void_p)]
+                *gart._TRUST_FIELDS, ("hosts", ctypes.c_void_p), ("manager", ctypes.c_void_p)]
 
 
 class _GroupTime(ctypes.Structure):
@@ -35,6 +35,11 @@ class _GroupTime(ctypes.Structure):
 
 class _GroupPlace(ctypes.Structure):
     _fields_ = [("group", ctypes.c_char_p), ("device", ctypes.c_char_p)]
+
+
+class _DeviceLoad(ctypes.Structure):
+    _fields_ = [("device", ctypes.c_char_p), ("busy", ctypes.c_int), ("programs", ctypes.c_int), ("groups", ctypes.c_int),
+                ("work_us", ctypes.c_double), ("memory", ctypes.c_int64), ("weight_bytes", ctypes.c_int64), ("value_bytes", ctypes.c_int64)]
 
 
 _lib = None
@@ -50,7 +55,8 @@ def _library():
                          ("output_count", ctypes.c_size_t), ("run_us", ctypes.c_double), ("free", None), ("request_free", None),
                          ("cancel", None), ("forget_times", None)):
         getattr(lib, "gart_fleet_" + name).restype = result
-    lib.gart_hosts_free.restype = None
+    lib.gart_hosts_free.restype = lib.gart_manager_free.restype = None
+    lib.gart_manager_devices.restype = ctypes.c_size_t
     lib.gart_queue_waiting.restype = ctypes.c_size_t
     lib.gart_queue_free.restype = lib.gart_queue_cancel.restype = None
     return lib
@@ -161,12 +167,43 @@ class Hosts:
         _check(_lib.gart_hosts_serve(self._handle))
 
 
+class Manager:
+    """Devices that several models share: one queue for each device, and one account of its memory.
+
+    manager = gart.fleet.Manager({"cpu:0-1": 2 << 30})
+    a = gart.fleet.load("a.gart", dynamic=True, manager=manager)
+    b = gart.fleet.load("b.gart", dynamic=True, manager=manager)
+    manager.devices()      # [{"device": "cpu:0-1", "busy": False, "programs": 2, ..}]
+
+    `memory`: bytes for the weights and values of all models on a device. Devices that it does not name have the memory that the files give
+    them. Models keep the queues that they use, so a manager may be dropped first."""
+    _handle = None
+
+    def __init__(self, memory=None):
+        _use_library()
+        memory = memory or {}
+        self._handle = ctypes.c_void_p()
+        _check(_lib.gart_manager_open(_texts(memory), (ctypes.c_int64 * len(memory))(*memory.values()), ctypes.c_size_t(len(memory)),
+                                      ctypes.byref(self._handle)))
+
+    def __del__(self):
+        if _lib is not None and self._handle:
+            _lib.gart_manager_free(self._handle)
+
+    def devices(self):
+        """The devices on which models were loaded, in the order of their first use: their work and their bytes at the moment."""
+        rows = (_DeviceLoad * _lib.gart_manager_devices(self._handle, None, ctypes.c_size_t(0)))()
+        rows = rows[:_lib.gart_manager_devices(self._handle, rows, ctypes.c_size_t(len(rows)))]
+        loads = [{name: getattr(row, name) for name, _ in _DeviceLoad._fields_} for row in rows]
+        return [{**load, "device": load["device"].decode(), "busy": bool(load["busy"])} for load in loads]
+
+
 class Model:
     """A model compiled for a fleet, loaded onto its devices."""
     _handle = None
 
     def __init__(self, path, devices, placement, only, threads, requests, verify, monitor, custom_ops, dynamic, refuse_requests,
-                 trusted_keys=None, signature=None, hosts=None):
+                 trusted_keys=None, signature=None, hosts=None, manager=None):
         _use_library()
         pairs = [[text for pair in given.items() for text in pair] for given in (devices, placement)]
         options = _Options(ctypes.sizeof(_Options), int(not verify), threads, requests, _texts(pairs[0]), len(devices), _texts(pairs[1]),
@@ -177,6 +214,7 @@ class Model:
         gart._set_trust(options, trusted_keys, signature)
         options.dynamic, options.refuse_requests = int(dynamic), int(refuse_requests)
         options.hosts = hosts._handle if hosts is not None else None
+        options.manager = manager._handle if manager is not None else None
         self._handle = ctypes.c_void_p()
         _check(_lib.gart_fleet_load(os.fsencode(path), ctypes.byref(options), ctypes.byref(self._handle)))
         self.inputs, self.outputs, self.values = (self._names(of) for of in ("input", "output", "value"))
@@ -228,7 +266,7 @@ class Model:
 
 
 def load(path, devices=None, placement=None, only=(), threads=0, requests=0, verify=True, monitor=True, custom_ops=None, dynamic=False,
-         refuse_requests=False, trusted_keys=None, signature=None, hosts=None):
+         refuse_requests=False, trusted_keys=None, signature=None, hosts=None, manager=None):
     """Loads a model that was compiled with --fleet, and its parts onto their devices.
 
     `devices`: this machine's substitutes for devices of the file, {"acc:0": "cpu:1"}. `placement`: {group: device of the file}, in place of
@@ -236,6 +274,7 @@ def load(path, devices=None, placement=None, only=(), threads=0, requests=0, ver
     `requests`: the maximum number in flight (0: two per device); a further request waits, or raises GartError if `refuse_requests` is true.
     `monitor`: measures, for times(). `custom_ops`: as in gart.load; threads of the devices call them. `dynamic`: when a request starts,
     each of its groups is placed on the device that is estimated to finish it first, given the devices' pending work.
-    `trusted_keys`, `signature`: as in gart.load. `hosts`: a Hosts; the other processes of the job run the parts of their devices."""
+    `trusted_keys`, `signature`: as in gart.load. `hosts`: a Hosts; the other processes of the job run the parts of their devices.
+    `manager`: a Manager, whose models share the queues and the memory of their devices."""
     return Model(path, devices or {}, placement or {}, list(only), threads, requests, verify, monitor, custom_ops or {}, dynamic,
-                 refuse_requests, trusted_keys, signature, hosts)
+                 refuse_requests, trusted_keys, signature, hosts, manager)
