@@ -1,6 +1,8 @@
 // One step of an optimizer: Adagrad, Adam and Momentum, of the preview domain for training. The inputs are the learning
 // rate, the number of previous steps, and then several lists of tensors: values, gradients, and one or two lists of
 // state. expand_optimizers rewrites them as arithmetic.
+#include "compiler/ops/optimizers.h"
+
 #include <cmath>
 
 #include "compiler/ops/ops.h"
@@ -101,5 +103,13 @@ constexpr OpDef optimizer(const char* name) {
 constinit const OpDef op_Adagrad = optimizer<3, adagrad>("Adagrad");
 constinit const OpDef op_Adam = optimizer<4, adam>("Adam");
 constinit const OpDef op_Momentum = optimizer<3, momentum>("Momentum");
+
+std::vector<ValueId> optimizer_gradients(const Node& node) {
+  if (node.op != &op_Adagrad && node.op != &op_Adam && node.op != &op_Momentum) return {};
+  const auto lists = static_cast<std::ptrdiff_t>(node.op->min_inputs) - 2;
+  const auto first = node.inputs.begin() + 2;
+  const std::ptrdiff_t count = (node.inputs.end() - first) / lists;
+  return {first + count, first + 2 * count};
+}
 
 }  // namespace gcg

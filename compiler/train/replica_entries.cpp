@@ -3,6 +3,7 @@
 #include "compiler/passes/eliminate_dead_code.h"
 #include "compiler/support/error.h"
 #include "compiler/train/accumulation.h"
+#include "compiler/train/loss_scale.h"
 
 namespace gcg {
 namespace {
@@ -62,9 +63,12 @@ UpdateEntry make_update(const Graph& step, const std::vector<TrainedParameter>& 
   const ValueId share = new_value(graph, "share", DType::f64, {}), last = new_value(graph, "last", DType::boolean, {});
   Accumulation accumulation(graph, share, last);
   for (TrainedParameter& p : entry.trained) accumulation.add(p);
+  std::optional<LossScale> scale;
+  if (options.precision == DType::f16) scale.emplace(graph).test(entry.trained);
   const size_t before = graph.inputs.size();
   entry.states = add_optimizer(graph, options.optimizer, options.clip, entry.trained);
   if (options.optimizer.rate_is_input) entry.inputs.push_back(graph.inputs[before]);
+  if (scale) scale->finish(entry.trained, entry.states);
   accumulation.finish(entry.trained, entry.states);
   entry.inputs.push_back(share);
   entry.inputs.push_back(last);

@@ -239,6 +239,8 @@ bool set_step_option(TrainOptions& options, const std::string& key, const std::s
   } else if (key == "check") {
     if (value != "finite") fail("--train: check is '", value, "', expected finite");
     options.checks_finite = true;
+  } else if (key == "precision") {
+    options.precision = switch_of(key, value, "f16", "bf16") ? DType::f16 : DType::bf16;
   } else if (key == "replicas") {
     options.replicas = switch_of(key, value);
   } else {
@@ -270,7 +272,7 @@ TrainOptions parse_train_options(const std::string& text) {
     } else if (!set_step_option(options, key, value)) {
       fail("--train: '", part,
            "' is not known; expected loss=, optimizer=, lora(..), frozen=, clip=, accumulate=, states=, dropout=, ",
-           "check=, replicas=, sync or async");
+           "check=, precision=, replicas=, sync or async");
     }
   }
   if (!has_loss) fail("--train ", text, ": loss= is missing, for example loss=cross_entropy(logits,labels)");

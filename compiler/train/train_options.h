@@ -69,6 +69,7 @@ struct TrainOptions {
   bool checks_finite = false;  // a NaN or an infinity ends the step; check=finite
   bool replicas = false;       // adds the entries `gradients` and `update`; replicas=on
   Updates updates = Updates::unsaid;
+  DType precision = DType::f32;  // of products; f16 and bf16 keep f32 parameters
 };
 
 /// Parses "loss=cross_entropy(logits,labels:i64[batch]),optimizer=adamw(lr=input),frozen=encoder.*,clip=1". A name with

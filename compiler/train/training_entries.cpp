@@ -18,6 +18,8 @@
 #include "compiler/train/finite_check.h"
 #include "compiler/train/lora.h"
 #include "compiler/train/loss.h"
+#include "compiler/train/loss_scale.h"
+#include "compiler/train/mixed_precision.h"
 #include "compiler/train/optimizer.h"
 #include "compiler/train/random_state.h"
 #include "compiler/train/replica_entries.h"
@@ -96,9 +98,12 @@ class EntriesMaker {
     add_loss(graph, options_.loss);
     std::vector<ValueId> all_inputs = inputs;
     all_inputs.insert(all_inputs.end(), graph.inputs.begin() + static_cast<std::ptrdiff_t>(before), graph.inputs.end());
-    std::vector<TrainedParameter> trained = find_gradients(graph, parameters);
-    if (options_.replicas) make_replicas(graph, all_inputs, trained, random);
-    optimize(graph, trained);
+    if (options_.precision != DType::f32) round_products(graph, options_.precision);
+    std::optional<LossScale> scale;
+    if (options_.precision == DType::f16) scale.emplace(graph);
+    std::vector<TrainedParameter> trained = find_gradients(graph, parameters, scale);
+    if (options_.replicas) make_replicas(graph, all_inputs, trained, random, scale);
+    optimize(graph, trained, scale);
     if (random) changing_.push_back({graph.value(random->in).name, random->in, random->out, random->initial});
     if (options_.optimizer.rate_is_input) all_inputs.push_back(rate_);
     graph.inputs = std::move(all_inputs);
@@ -168,8 +173,11 @@ class EntriesMaker {
   }
 
   /// The parameters that a gradient reaches. The others become constants again.
-  std::vector<TrainedParameter> find_gradients(Graph& graph, const std::vector<ValueId>& parameters) {
-    const std::vector<ValueId> gradients = differentiate(graph, graph.outputs[0], parameters);
+  std::vector<TrainedParameter> find_gradients(Graph& graph, const std::vector<ValueId>& parameters,
+                                               std::optional<LossScale>& scale) {
+    const ValueId loss = graph.outputs[0];
+    const std::vector<ValueId> gradients = scale ? differentiate(graph, graph, {loss}, {scale->seed(loss)}, parameters)
+                                                 : differentiate(graph, loss, parameters);
     std::vector<TrainedParameter> trained;
     for (size_t i = 0; i < parameters.size(); ++i) {
       const Value& value = model_.value(parameters[i]);
@@ -178,9 +186,9 @@ class EntriesMaker {
         report_.unreached.push_back(value.name);
         continue;
       }
-      if (value.dtype != DType::f32 && value.dtype != DType::f64)
-        fail("--train: parameter '", value.name, "' is ", name_of(value.dtype), ", only f32 and f64 are trained");
+      check_type(value);
       trained.push_back({parameters[i], gradients[i], {}});
+      if (scale) scale->unscale(trained.back());
       report_.elements += value.constant->elements();
     }
     if (trained.empty()) fail("--train: the loss depends on no parameter that is not frozen");
@@ -189,15 +197,24 @@ class EntriesMaker {
     return trained;
   }
 
+  void check_type(const Value& parameter) const {
+    if (parameter.dtype == DType::f32) return;
+    if (parameter.dtype != DType::f64)
+      fail("--train: parameter '", parameter.name, "' is ", name_of(parameter.dtype), ", only f32 and f64 are trained");
+    if (options_.precision != DType::f32)
+      fail("--train: parameter '", parameter.name, "' is f64; precision=", name_of(options_.precision),
+           " needs parameters in f32");
+  }
+
   /// Makes the entries `gradients` and `update` from a step that has no optimizer yet. `own`: its inputs without
   /// states.
   void make_replicas(const Graph& step, std::vector<ValueId> own, const std::vector<TrainedParameter>& trained,
-                     const std::optional<RandomState>& random) {
+                     const std::optional<RandomState>& random, const std::optional<LossScale>& scale) {
     if (!statistics_.empty())
       fail("--train: replicas=on: node '", report_.batch_statistics, "' updates statistics of its batch ('",
            statistics_[0].name, "'), which replicas do not exchange; freeze them, or leave out replicas");
     Graph gradients = step.clone();
-    if (options_.checks_finite) check_finite(gradients, trained);
+    if (options_.checks_finite) check_finite(gradients, trained, scale ? scale->scale() : ValueId());
     const ValueId replica = make_gradients(gradients, trained, random);
     if (replica.valid()) own.push_back(replica);
     gradients.inputs = std::move(own);
@@ -205,6 +222,7 @@ class EntriesMaker {
       const Value& value = model_.value(p.value);
       add_state(gradients, {value.name, p.value, {}, value.constant}, {});
     }
+    if (scale) add_state(gradients, {kLossScale, scale->scale(), {}, scale->state().initial}, {});
     if (random) add_state(gradients, {kRandomState, random->in, {}, random->initial}, {});
     replicas_.push_back(std::move(gradients));
 
@@ -231,16 +249,18 @@ class EntriesMaker {
         fail("--train: replicas=on: the model has a value with the name of a state, which became '", state.name, "'");
   }
 
-  void optimize(Graph& graph, std::vector<TrainedParameter>& trained) {
+  void optimize(Graph& graph, std::vector<TrainedParameter>& trained, std::optional<LossScale>& scale) {
     std::optional<Accumulation> accumulation;
     if (options_.accumulate > 1) {
       accumulation.emplace(graph, options_.accumulate);
       for (TrainedParameter& p : trained) accumulation->add(p);
     }
-    if (options_.checks_finite) check_finite(graph, trained);
+    if (options_.checks_finite) check_finite(graph, trained, scale ? scale->scale() : ValueId());
+    if (scale) scale->test(trained);
     const size_t before = graph.inputs.size();
     std::vector<OptimizerState> states = add_optimizer(graph, options_.optimizer, options_.clip, trained);
     if (options_.optimizer.rate_is_input) rate_ = graph.inputs[before];
+    if (scale) scale->finish(trained, states);
     if (accumulation) accumulation->finish(trained, states);
     for (const TrainedParameter& p : trained) {
       const Value& value = model_.value(p.value);

@@ -333,6 +333,58 @@ class Train(CliCase):
         self.assertEqual(json.loads(self.read("i.jsonl").splitlines()[-1])["step"], steps)
         self.assertFalse(np.array_equal(self.states("i.gart")["w"], W))
 
+    def test_check_finite(self):
+        """--check-finite: a step of a training_info fails with the name of the first tensor that is not finite, and changes no state."""
+        self.refused("compile", "model.onnx", "--check-finite", "-o", "x.gart", says="--check-finite: there is no training step")
+        self.accepted("compile", "adam.onnx", "--check-finite", "-o", "check.gart")
+        x, t = samples(40)
+        np.savez(self.path("good.npz"), x=x, t=t)
+        plan = ("--data", "good.npz", "--batch", "8", "--no-shuffle")
+        self.accepted("train", "adam.gart", *plan, "-o", "plain.gart")
+        self.accepted("train", "check.gart", *plan, "-o", "checked.gart")
+        want, got = self.states("plain.gart"), self.states("checked.gart")
+        for name in want:
+            np.testing.assert_array_equal(got[name], want[name], name)
+        t[20] = np.nan
+        np.savez(self.path("good.npz"), x=x, t=t)
+        done = self.tool("train", "check.gart", *plan, "--checkpoint", "f", "--checkpoint-steps", "1", "-o", "f.gart")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("step 3 (epoch 1): step 'check=finite' failed: output 'loss' is NaN or infinite; the states keep their values", done.stderr)
+        self.assertFalse(os.path.exists(self.path("f.gart")))
+        with open(self.path("f/checkpoint.json")) as f:
+            self.assertEqual(json.load(f)["steps"], 2)
+        model = gart.load(self.path("check.gart"))
+        before = {name: model.state(name) for name in model.states}
+        for bad, says in ((np.nan, "output 'loss'"), (np.inf, "output 'loss'")):
+            with self.assertRaisesRegex(gart.GartError, f"{says} is NaN or infinite; the states keep their values"):
+                model.run({"x": x[:4], "t": t[:4] + np.float32(bad)}, entry="train")
+        huge = np.float32([[1e20, 0, 0]])  # the errors' squares are finite, and so is the loss; x * error is not
+        model.set_state("w", 0 * W)
+        with self.assertRaisesRegex(gart.GartError, "gradient 'dw' is NaN or infinite; the states keep their values"):
+            model.run({"x": huge, "t": np.float32([[1e19]])}, entry="train")
+        model.set_state("w", W)
+        for name, value in before.items():
+            np.testing.assert_array_equal(model.state(name), value, name)
+
+    def test_check_finite_names_new_values(self):
+        """A step without a known optimizer, and without an output: the new value is named."""
+        onnx.save(trained_model(DESCENT, {}, {}, ["rate"]), self.path("bare.onnx"))
+        model = onnx.load(self.path("bare.onnx"))
+        outputs = model.training_info[0].algorithm.output
+        outputs.remove(next(o for o in outputs if o.name == "loss"))
+        onnx.save(model, self.path("bare.onnx"))
+        self.accepted("compile", "bare.onnx", "--check-finite", "-o", "bare.gart")
+        loaded = gart.load(self.path("bare.gart"))
+        x, t = samples(4)
+        for rate, says in ((np.inf, "the new value of 'w'"), (np.nan, "the new value of 'w'")):
+            with self.assertRaisesRegex(gart.GartError, f"{says} is NaN or infinite; the states keep their values"):
+                loaded.run({"x": x, "t": t, "rate": np.float32(rate)}, entry="train")
+            np.testing.assert_array_equal(loaded.state("w"), W)
+        _, dw, db = gradients(x, t, W, B)
+        loaded.run({"x": x, "t": t, "rate": np.float32(0.5)}, entry="train")
+        np.testing.assert_allclose(loaded.state("w"), W - 0.5 * dw, rtol=1e-5)
+        np.testing.assert_allclose(loaded.state("b"), B - 0.5 * db, rtol=1e-5)
+
     def test_what_train_refuses(self):
         x, t = samples(10)
         def data(**arrays):

@@ -340,6 +340,40 @@ class TrainingOfTheTool(CliCase):
         with self.assertRaisesRegex(gart.GartError, "(the norm of the gradient of '.'|the loss) is NaN or infinite"):
             model.run(huge, entry="train")
 
+    def test_mixed_precision(self):
+        """Metrics show the scale and the skipped updates; a resumed run and replicas have the bits of a whole run."""
+        train = self.small_network("optimizer=adamw(lr=0.01)", "precision=f16", "accumulate=2", "replicas=on")
+        data = dict(np.load(self.path("small.npz")))
+        data["x"][42] *= 1e6  # too large for f16
+        np.savez(self.path("small.npz"), **data)
+        said = self.accepted(*train, "--epochs", "6", "--metrics", "a.jsonl", "-o", "a.gart")
+        whole, lines = self.read("a.gart"), [json.loads(line) for line in self.read("a.jsonl").splitlines()]
+        self.assertEqual([line["skipped"] for line in lines], sorted(line["skipped"] for line in lines))
+        skipped = lines[-1]["skipped"]
+        self.assertGreaterEqual(skipped, 6, "the large sample is in one group of two steps in each epoch")
+        self.assertLess(skipped, 10)
+        self.assertEqual(lines[-1]["loss_scale"], 65536 / 2 ** skipped)
+        self.assertIn(f"loss scale {65536 // 2 ** skipped}; {skipped} updates skipped\n", said)
+        model = self.load("a")
+        self.assertEqual(int(model.state("step")), 6 * 13 // 2 - skipped)
+        self.assertTrue(all(np.isfinite(model.state(n)).all() for n in model.states))
+        self.assertEqual(model.state("w").dtype, np.float32)
+        usual = [line["loss"] for line in lines if line["loss"] is not None]
+        self.assertLess(np.mean(usual[-10:]), 0.8 * np.mean(usual[:10]))
+        self.accepted(*train, "--epochs", "3", "--checkpoint", "h")
+        self.accepted(*train, "--epochs", "6", "--checkpoint", "h", "--resume", "-o", "b.gart")
+        self.assertEqual(self.read("b.gart"), whole)
+        for threads in "12":
+            self.accepted(*train, "--epochs", "6", "--replicas", "2", "--threads", threads, "-o", "c.gart")
+            self.assertEqual(self.read("c.gart"), whole, f"{threads} threads")
+        train = self.small_network("optimizer=adamw(lr=0.01)", "precision=bf16")
+        said = self.accepted(*train, "--epochs", "6", "--metrics", "d.jsonl", "-o", "d.gart")
+        self.assertNotIn("loss scale", said)
+        losses = [json.loads(line)["loss"] for line in self.read("d.jsonl").splitlines()]
+        self.assertNotIn("loss_scale", json.loads(self.read("d.jsonl").splitlines()[0]))
+        self.assertNotIn("loss_scale", self.load("d").states)
+        self.assertLess(np.mean(losses[-10:]), 0.8 * np.mean(losses[:10]))
+
     def test_recurrent_networks(self):
         r = np.random.default_rng(2)
         weights = {"w": r.standard_normal((1, 12, 2)) / 2, "r": r.standard_normal((1, 12, 3)) / 2,

@@ -2,15 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <map>
 
-#include "compiler/gir/gir.h"
-#include "compiler/ir/states.h"
 #include "compiler/mode_rules.h"
-#include "compiler/ops/infer.h"
-#include "compiler/reference/interpreter.h"
 #include "compiler/support/error.h"
-#include "compiler/train/training_entries.h"
+#include "tests/train/entry_runs.h"
 
 namespace gcg {
 namespace {
@@ -36,13 +31,6 @@ const char* kNorm = R"(graph norm(%x: f64[n,2]) -> (%loss) {
   %loss = ReduceMean(%y) {keepdims = 0}
 })";
 
-TrainingEntries entries(const std::string& text, const std::string& options) {
-  TrainingEntries made = make_training_entries(parse_graph(text), {}, parse_train_options(options));
-  infer_graph(made.train);
-  for (Graph& graph : made.replicas) infer_graph(graph);
-  return made;
-}
-
 std::string refusal(const std::string& text, const std::string& options) {
   try {
     entries(text, options);
@@ -52,40 +40,11 @@ std::string refusal(const std::string& text, const std::string& options) {
   return "made";
 }
 
-using Named = std::map<std::string, Tensor>;
-
-/// Runs an entry with inputs by name. Its states are in `states`, and are replaced.
-Named run(const Graph& entry, const Named& inputs, Named& states) {
-  std::vector<Tensor> in;
-  for (size_t i = 0; i < entry.inputs.size() - entry.states.size(); ++i)
-    in.push_back(inputs.at(entry.value(entry.inputs[i]).name));
-  for (const State& s : entry.states) in.push_back(states.try_emplace(s.name, *s.initial).first->second);
-  const std::vector<Tensor> results = interpret(entry, in);
-  Named outputs;
-  for (size_t i = 0; i < results.size(); ++i) outputs.insert_or_assign(entry.value(entry.outputs[i]).name, results[i]);
-  for (const State& s : entry.states)
-    if (is_written(s)) states.insert_or_assign(s.name, results[s.output]);
-  return outputs;
-}
-
 Named batch_of(int64_t number, int64_t rows, int64_t columns) {
   Tensor x(DType::f64, {rows, 3}), t(DType::f64, {rows, columns});
   for (int64_t i = 0; i < x.elements(); ++i) x.set_double(i, std::sin(static_cast<double>(number * 100 + i)));
   for (int64_t i = 0; i < t.elements(); ++i) t.set_double(i, std::cos(static_cast<double>(number * 77 + i)));
   return {{"x", x}, {"t", t}};
-}
-
-Tensor number(DType dtype, double value) {
-  Tensor t(dtype, {});
-  t.set_double(0, value);
-  return t;
-}
-
-void expect_same(const Named& a, const Named& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (const auto& [name, tensor] : a)
-    for (int64_t i = 0; i < tensor.elements(); ++i)
-      EXPECT_EQ(tensor.at_double(i), b.at(name).at_double(i)) << name << '[' << i << ']';
 }
 
 /// A group of replicas must change the states as an accumulating step over the same batches does, also in the middle of

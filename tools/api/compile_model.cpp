@@ -14,6 +14,8 @@
 #include "compiler/report/remark.h"
 #include "compiler/support/nearest.h"
 #include "compiler/support/unsupported.h"
+#include "compiler/train/finite_check.h"
+#include "compiler/train/training_entries.h"
 #include "tools/api/compile_state.h"
 #include "tools/api/graph_state.h"
 #include "tools/api/tuning_file.h"
@@ -158,6 +160,19 @@ void add_extend(std::vector<gcg::NamedGraph>& entries, const gcg::Graph& model) 
   if (gcg::keep_last_logits(extend)) entries.push_back({"extend", std::move(extend)});
 }
 
+/// Makes the training step check its numbers: that of --train, or that of the model itself.
+void check_training(gcg::CompileOptions& options, gcg::ImportedModel& model) {
+  if (options.train) {
+    options.train->options.checks_finite = true;
+    return;
+  }
+  const auto step = std::find_if(model.training.begin(), model.training.end(),
+                                 [](const gcg::Graph& graph) { return graph.name == gcg::kTrainEntry; });
+  if (step == model.training.end())
+    gcg::fail("--check-finite: there is no training step; the model needs a training_info, or give --train");
+  gcg::check_finite_step(*step);
+}
+
 CompiledModel compile(const std::string& path, const ModelOptions& requested, std::map<std::string, int64_t>& opsets) {
   gcg::CompileOptions options = own_options(requested);
   const gcg::Backends backends = detail::make_backends(requested.cache, requested.print_code ? requested.out : nullptr);
@@ -179,6 +194,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& requested, st
   const gcg::TuningFile tuning = tuning_of(requested.tuning, model.node_labels);
   if (tuning.size() > 0) options.decisions = &tuning;
   if (options.train) options.train->parameters = model.initializers;
+  if (requested.check_finite) check_training(options, model);
   options.labels = model.labels;
   options.metadata = model.metadata;
   options.same_dims = model.separated;

@@ -173,12 +173,16 @@ void add_state_options(CLI::App& c, gcc_graph::ModelOptions& options) {
       "For gcc-graph generate: --state auto if there is no --state, and a further entry point extend, which reads "
       "prompts faster because it computes the logits of the last token only");
   c.add_option("--train", options.train,
-               "loss=LOSS,optimizer=OPTIMIZER[,frozen=PATTERN..][,clip=NORM][,check=finite][,replicas=on]: the file "
+               "loss=LOSS,optimizer=OPTIMIZER[,frozen=PATTERN..][,clip=NORM][,check=finite][,precision=f16][,replicas="
+               "on]: the file "
                "also trains the model. It gets the "
                "entries infer, train and evaluate, and its weights are states. LOSS: cross_entropy(LOGITS,LABELS), "
                "mse(V,TARGET), l1(V,TARGET), bce_with_logits(V,TARGET), or a scalar value; NAME:i64[batch] declares an "
                "input. OPTIMIZER: sgd, momentum, adam, adamw, adagrad, with options as adamw(lr=0.001); lr=input makes "
                "the rate an input");
+  c.add_flag("--check-finite", options.check_finite,
+             "A training step whose loss, gradients or new values are NaN or infinite fails: the error names the "
+             "tensor, and states keep their values. For --train and for a model's training_info");
   c.add_option("--capacity", options.capacity, "Limit of the extent along which states grow (default: none)")
       ->check(CLI::PositiveNumber);
   c.add_option("--cache-window", options.cache_window,

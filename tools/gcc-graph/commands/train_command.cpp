@@ -18,6 +18,7 @@
 #include "tools/gcc-graph/options/artifact_option.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/train/checkpoint.h"
+#include "tools/gcc-graph/train/loss_scaling.h"
 #include "tools/gcc-graph/train/replica_server.h"
 #include "tools/gcc-graph/train/replicas.h"
 #include "tools/gcc-graph/train/training_data.h"
@@ -109,7 +110,7 @@ class Training {
       loss = error.what();
     }
     log.clear();
-    if (const std::string summary = steps->summary(); !summary.empty() && !a_.quiet) std::cout << summary << '\n';
+    if (!a_.quiet) summarize(*steps);
     checkpoint_.save(program_, facts_, place_);
     if (!a_.output.empty()) write_with_states(a_.artifact, program_, a_.output);
     if (!loss.empty()) fail(loss, "; everything up to step ", place_.steps, " is saved");
@@ -178,6 +179,13 @@ class Training {
     return whole + (data_.fixed_batch() == 0 && data_.samples() % facts_.batch > 0 ? 1 : 0);
   }
 
+  void summarize(const TrainingSteps& steps) const {
+    if (const std::string summary = steps.summary(); !summary.empty()) std::cout << summary << '\n';
+    if (scaling_)
+      std::cout << "loss scale " << scaling_->scale << "; " << scaling_->skipped
+                << (scaling_->skipped == 1 ? " update" : " updates") << " skipped\n";
+  }
+
   /// Returns false if it was interrupted.
   bool run_steps(TrainingSteps& steps, TrainingLog& log) {
     Batches batches(data_, facts_, a_.epochs, place_);
@@ -185,11 +193,12 @@ class Training {
       const std::vector<Batch> group = batches.take(steps.wanted());
       if (group.empty()) return true;
       const std::vector<double> losses = steps.run(group);
+      scaling_ = loss_scaling(program_);
       const int64_t before = place_.steps;
       for (size_t i = 0; i < group.size(); ++i) {
         const Batch& batch = group[i];
         place_ = batch.after;
-        log.step({place_.steps, batch.epoch + 1, losses[i], static_cast<int64_t>(batch.samples.size())});
+        log.step({place_.steps, batch.epoch + 1, losses[i], static_cast<int64_t>(batch.samples.size()), scaling_});
         if (batch.ends_epoch) log.end_epoch(batch.epoch + 1);
       }
       if (a_.checkpoint_steps > 0 && place_.steps / a_.checkpoint_steps > before / a_.checkpoint_steps)
@@ -207,6 +216,7 @@ class Training {
   Checkpoint checkpoint_;
   TrainingFacts facts_;
   TrainingPlace place_;
+  std::optional<LossScaling> scaling_;
 };
 
 void train(const Arguments& a, const gart::fleet::Hosts* hosts) {
@@ -245,7 +255,10 @@ void add_train_command(CLI::App& app) {
                 "states")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 20));
   c->add_flag("--no-shuffle", a->no_shuffle, "Take the samples in the order of the file");
-  c->add_option("--metrics", a->metrics, "M.jsonl: a line per step with step, epoch, loss, samples_per_s");
+  c->add_option(
+      "--metrics", a->metrics,
+      "M.jsonl: a line per step with step, epoch, loss, samples_per_s, and for precision=f16 with loss_scale and "
+      "skipped, the number of skipped updates");
   c->add_option("--checkpoint", a->checkpoint,
                 "DIR: save the states and the position in the samples there at the end, and after Ctrl-C; also see "
                 "--checkpoint-steps");

@@ -51,10 +51,12 @@ void TrainingLog::step(const TrainingStep& step) {
   samples_ += step.samples;
   ++in_epoch_;
   if (metrics_.is_open()) {
-    const nlohmann::ordered_json line = {{"step", step.step},
-                                         {"epoch", step.epoch},
-                                         {"loss", step.loss},
-                                         {"samples_per_s", static_cast<double>(step.samples) / took}};
+    nlohmann::ordered_json line = {{"step", step.step},
+                                   {"epoch", step.epoch},
+                                   {"loss", step.loss},
+                                   {"samples_per_s", static_cast<double>(step.samples) / took}};
+    if (step.scaling) line["loss_scale"] = step.scaling->scale;
+    if (step.scaling) line["skipped"] = step.scaling->skipped;
     metrics_ << json_text(line, -1) << std::endl;
     if (!metrics_) fail("cannot write ", path_);
   }

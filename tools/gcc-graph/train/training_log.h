@@ -3,7 +3,10 @@
 
 #include <chrono>
 #include <fstream>
+#include <optional>
 #include <string>
+
+#include "tools/gcc-graph/train/loss_scaling.h"
 
 namespace gcg::tools {
 
@@ -11,6 +14,7 @@ struct TrainingStep {
   int64_t step = 0, epoch = 0;  // from 1
   double loss = 0;
   int64_t samples = 0;
+  std::optional<LossScaling> scaling;  // after the step
 };
 
 class TrainingLog {

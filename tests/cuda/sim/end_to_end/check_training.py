@@ -63,6 +63,29 @@ class Training(CliCase):
         model.run({"x": x, "t": x}, entry="train")
         self.assertEqual(int(model.state("accumulated")), 1)
 
+    def test_mixed_precision(self):
+        """Steps in f16 agree with those of the CPU; an overflow skips the update, and a resumed run has the bits of a whole one."""
+        option = "loss=mse(y,t),optimizer=momentum(lr=0.1),precision=f16"
+        self.accepted("compile", "deep.onnx", "-o", "half.gart", "--target", "sm_80,x86-64-v3", "--train", option)
+        states = {}
+        for device in ("cpu", "cuda"):
+            train = ["train", "half.gart", "--data", "d.npz", "--device", device]
+            self.accepted(*train, "--epochs", "2", "-o", "whole.gart")
+            self.accepted(*train, "--checkpoint", "h" + device)
+            self.accepted(*train, "--epochs", "2", "--checkpoint", "h" + device, "--resume", "-o", "resumed.gart")
+            self.assertEqual(self.read("resumed.gart"), self.read("whole.gart"), device)
+            model = gart.load(self.path("whole.gart"), device=None)
+            states[device] = {n: model.state(n) for n in model.states}
+        for name, value in states["cpu"].items():
+            np.testing.assert_allclose(states["cuda"][name], value, rtol=0.01, atol=0.002, err_msg=name)
+        model = gart.load(self.path("half.gart"), device="cuda")
+        before = {n: model.state(n) for n in model.states}
+        model.run({"x": np.full((64, 16), 1e6, np.float32), "t": np.zeros((64, 16), np.float32)}, entry="train")
+        for name, value in before.items():
+            if not name.startswith("loss_scale"):
+                np.testing.assert_array_equal(model.state(name), value, name)
+        self.assertEqual((float(model.state("loss_scale")), int(model.state("loss_scale.skipped"))), (32768, 1))
+
 
 if __name__ == "__main__":
     unittest.main()

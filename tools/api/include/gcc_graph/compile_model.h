@@ -34,7 +34,8 @@ struct ModelOptions : CompileOptions {
   std::vector<std::string> functions;   ///< files with functions that nodes may call
   std::vector<std::string> outputs;     ///< values that become the outputs; empty: the model's own
   bool training = true;                 ///< entry points for the model's training_info; not with a fleet or `outputs`
-  std::optional<NamedText> tuning;      ///< the JSON that gcc-graph tune writes
+  bool check_finite = false;  ///< a training step with a loss, gradient or new value that is NaN or infinite fails
+  std::optional<NamedText> tuning;  ///< the JSON that gcc-graph tune writes
 
   std::optional<NamedText> fleet;   ///< JSON of devices: the model is cut and placed for them
   std::string cut;                  ///< rules in order, "support,shared"; empty: the fleet's own rules
