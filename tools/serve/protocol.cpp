@@ -192,16 +192,16 @@ void Protocol::route_model(Call call) {
   if (call.is({"infer"})) return infer(std::move(call));
   call.need("GET");
   if (call.path.empty())
-    return with_model(std::move(call), [](const Model& m) { return json_reply(metadata_json(m)); });
-  if (call.is({"ready"})) return with_model(std::move(call), [](const Model&) { return json_reply("{}"); });
+    return with_model(call, [](const Model& m) { return json_reply(metadata_json(m)); });
+  if (call.is({"ready"})) return with_model(call, [](const Model&) { return json_reply("{}"); });
   if (call.is({"config"}))
-    return with_model(std::move(call), [](const Model& m) { return json_reply(configuration_json(m)); });
+    return with_model(call, [](const Model& m) { return json_reply(configuration_json(m)); });
   if (call.is({"stats"}))
-    return with_model(std::move(call), [this](const Model& m) { return json_reply(statistics_json(m.id())); });
+    return with_model(call, [this](const Model& m) { return json_reply(statistics_json(m.id())); });
   refuse(404, "this server has nothing at ", call.request.target.substr(0, 100));
 }
 
-void Protocol::with_model(Call call, std::function<HttpReply(const Model&)> reply) {
+void Protocol::with_model(const Call& call, std::function<HttpReply(const Model&)> reply) {
   const Answer& answer = call.answer;
   repository_.with_model(
       call.id, call.version,

@@ -39,7 +39,7 @@ class Protocol {
   void route_model(Call call);
   void route_repository(Call call);
   void infer(Call call);
-  void with_model(Call call, std::function<HttpReply(const Model&)> reply);
+  void with_model(const Call& call, std::function<HttpReply(const Model&)> reply);
   bool is_allowed(const HttpRequest& request) const;
   std::string metrics() const;
   std::string server_json() const;
