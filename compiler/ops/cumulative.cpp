@@ -1,4 +1,6 @@
 // CumSum and CumProd: running sums and products along one axis.
+#include "compiler/kernel/access_analysis.h"
+#include "compiler/ops/index.h"
 #include "compiler/ops/launches.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
@@ -90,10 +92,11 @@ Split split_at_axis(const ProgramBuilder& p) {
   return s;
 }
 
-/// Keeps one running sum if the axis is the last one, else one for each element of a block of neighbours.
+/// Keeps one running sum if the axis is the last one, else one for each element of a block of neighbours. The sums fill
+/// whole registers, because reading what a masked store has just written takes long.
 template <ReduceOp kOp>
 void program_cumulative(ProgramBuilder& p) {
-  constexpr int64_t kBlock = 1024;
+  constexpr int64_t kBlock = 1024, kRegister = 16;  // elements
   const Split s = split_at_axis(p);
   const DType dtype = arithmetic_dtype(p.input_dtype(0));
   const Expr neutral = number(dtype, kOp == ReduceOp::sum ? 0 : 1);
@@ -115,15 +118,22 @@ void program_cumulative(ProgramBuilder& p) {
     return p.replaces(0);
   }
   const Expr first = p.parallel(ceil_div(s.inner, Dim(kBlock))) * index(kBlock);
-  const ProgramBuilder::Array sums = p.array(dtype, min(s.inner, Dim(kBlock)));
-  const Dim width = min(s.inner, Dim(kBlock));
-  const Range block(index(0), binary(BinaryOp::min, extent(s.inner) - first, index(kBlock)), width);
-  p.each(block, [&](const Expr& j) { p.put(sums, j, neutral); });
+  const bool whole = is_multiple(s.inner, kRegister);
+  const Dim width = min(ceil_div(s.inner, Dim(kRegister)) * Dim(kRegister), Dim(kBlock));
+  const ProgramBuilder::Array sums = p.array(dtype, width);
+  const Expr count = binary(BinaryOp::min, extent(s.inner) - first, index(kBlock));
+  const Range block(index(0), count, min(s.inner, Dim(kBlock)));
+  const Expr rounded = binary(BinaryOp::floor_div, count + index(kRegister - 1), index(kRegister)) * index(kRegister);
+  const Range registers(index(0), whole ? count : rounded, width);
+  p.each(registers, [&](const Expr& j) { p.put(sums, j, neutral); });
   p.loop(s.n, [&](const Expr& i) {
     const auto at = [&](const Expr& j) { return along(i) * extent(s.inner) + (first + j); };
+    const auto here = [&](const Expr& j) {
+      return whole ? x(at(j)) : select(binary(BinaryOp::less, j, count), guarded(x(at(j))), neutral);
+    };
     const auto store = [&] { p.each(block, [&](const Expr& j) { p.store(0, {at(j)}, p.at(sums, j)); }); };
     if (exclusive) store();
-    p.each(block, [&](const Expr& j) { p.put(sums, j, add(p.at(sums, j), x(at(j)))); });
+    p.each(registers, [&](const Expr& j) { p.put(sums, j, add(p.at(sums, j), here(j))); });
     if (!exclusive) store();
   });
   if (!exclusive) p.replaces(0);  // an exclusive sum is stored before the element at the same position is read
