@@ -3,12 +3,33 @@
 
 #include "compiler/fusion/fuser.h"
 #include "compiler/fusion/fusion_costs.h"
+#include "compiler/kernel/typical_extent.h"
 #include "compiler/ops/interleave.h"
+#include "compiler/ops/op_support.h"
 
 namespace gcg {
 
+bool Fuser::interleaves_parts(const Node& n) {
+  constexpr int64_t kMostInterleaved = 4;
+  constexpr double kFewestRows = 32;
+  if (traits_.copies_parts_together || !is_concat(n)) return false;
+  const Shape& shape = *value(n.outputs[0]).shape;
+  const auto axis = wrap_axis(n.int_attribute("axis", 0), static_cast<int64_t>(shape.size()));
+  const Dim apart = product({shape.begin() + axis, shape.end()});
+  const bool fits = apart.is_constant() && apart.constant() > 1 && apart.constant() <= kMostInterleaved;
+  if (!fits || typical(product({shape.begin(), shape.begin() + axis})) < kFewestRows) return false;
+  return std::all_of(n.inputs.begin(), n.inputs.end(), [&](ValueId in) {
+    const NodeId p = value(out_.view_of[in]).producer;
+    if (!p.valid()) return true;
+    const OpKind kind = node(p).op->kind;
+    const bool joins = is_concat(node(p)) || is_interleave(node(p));
+    return node_group_[p] < 0 && (kind == OpKind::pointwise || (kind == OpKind::movement && !joins));
+  });
+}
+
 bool Fuser::gathers_parts(const Node& n) {
   constexpr size_t kMostParts = 32;  // a kernel that reads all parts has a branch per part for each element
+  if (interleaves_parts(n)) return true;
   if (!traits_.copies_parts_together || n.inputs.size() > kMostParts) return false;
   return std::count_if(n.inputs.begin(), n.inputs.end(), [&](ValueId in) { return !is_direct(in); }) >= 2;
 }

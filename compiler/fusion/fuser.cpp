@@ -145,7 +145,7 @@ void Fuser::decide_value(const Node& n, ValueId v) {
   Use& u = use(v);
   if (!u.must && u.groups.empty()) return;  // the value has no readers
   if ((is_concat(n) && !gathers_parts(n)) || is_interleave(n)) return materialize_parts(n, v);
-  if (u.must || !has_room(n, u) || !inlines(n, v, u)) {
+  if (u.must || interleaves_parts(n) || !has_room(n, u) || !inlines(n, v, u)) {
     FusionGroup group;
     group.result = group.storage = v;
     u.groups = {new_group(group)};

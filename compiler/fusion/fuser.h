@@ -92,9 +92,12 @@ class Fuser {
 
   // ---- fuse_concat.cpp ----------------------------------------------------------------------------------------------
 
-  /// True if one kernel reads all parts of a Concat: on a GPU, where several parts would otherwise be copied with a
-  /// launch each. It may be the kernel of the Concat's reader.
+  /// True if one kernel reads all parts of a Concat: if it interleaves them, or on a GPU, where several parts would
+  /// otherwise be copied with a launch each. On a GPU it may be the kernel of the Concat's reader.
   bool gathers_parts(const Node& n);
+  /// True if a CPU kernel interleaves the parts of a Concat in registers, because an element's parts are so short that
+  /// storing each part would scatter single elements. The Concat has storage.
+  bool interleaves_parts(const Node& n);
   /// Gives a Concat or Interleave storage. Each part gets its own group, which writes into that storage. Fusion
   /// continues in these groups.
   void materialize_parts(const Node& n, ValueId v);

@@ -1,4 +1,6 @@
 // CumSum and CumProd: running sums and products along one axis.
+#include "compiler/kernel/access_analysis.h"
+#include "compiler/ops/index.h"
 #include "compiler/ops/launches.h"
 #include "compiler/ops/op_support.h"
 #include "compiler/ops/ops.h"
@@ -90,43 +92,99 @@ Split split_at_axis(const ProgramBuilder& p) {
   return s;
 }
 
-/// Keeps one running sum if the axis is the last one, else one for each element of a block of neighbours.
+/// The program for CPUs. It keeps one running sum if the axis is the last one, else one for each element of a block of
+/// neighbours.
+template <ReduceOp kOp>
+class CumulativeProgram {
+ public:
+  explicit CumulativeProgram(ProgramBuilder& p)
+      : p_(p),
+        s_(split_at_axis(p)),
+        dtype_(arithmetic_dtype(p.input_dtype(0))),
+        exclusive_(is_exclusive(p.node())),
+        outer_(p.parallel(s_.outer)) {}
+
+  void run() {
+    if (s_.inner.is(1)) {
+      sum_row();
+      return p_.replaces(0);
+    }
+    sum_blocks();
+    if (!exclusive_) p_.replaces(0);  // an exclusive sum is stored before the element at the same position is read
+  }
+
+ private:
+  static constexpr int64_t kBlock = 1024, kRegister = 16;  // elements
+
+  Expr neutral() const { return number(dtype_, kOp == ReduceOp::sum ? 0 : 1); }
+  static Expr add(const Expr& a, const Expr& b) {
+    return binary(kOp == ReduceOp::sum ? BinaryOp::add : BinaryOp::mul, a, b);
+  }
+  Expr along(const Expr& i) const {
+    return outer_ * extent(s_.n) + (is_reverse(p_.node()) ? extent(s_.n - Dim(1)) - i : i);
+  }
+  Expr x(const Expr& at) { return cast(dtype_, p_.input(0, {at})); }
+
+  void sum_row() {
+    const Expr sum = p_.variable(neutral());
+    p_.loop(s_.n, [&](const Expr& i) {
+      const Expr here = p_.let(x(along(i)));
+      if (exclusive_) p_.store(0, {along(i)}, sum);
+      p_.set(sum, add(sum, here));
+      if (!exclusive_) p_.store(0, {along(i)}, sum);
+    });
+  }
+
+  /// The sums fill whole registers, because reading what a masked store has just written takes long. If they may be
+  /// few, two lines are added at once, because each line otherwise waits for the sums of the line before it.
+  void sum_blocks() {
+    const bool whole = is_multiple(s_.inner, kRegister);
+    const Dim width = min(ceil_div(s_.inner, Dim(kRegister)) * Dim(kRegister), Dim(kBlock));
+    const Expr first = p_.parallel(ceil_div(s_.inner, Dim(kBlock))) * index(kBlock);
+    const ProgramBuilder::Array sums = p_.array(dtype_, width);
+    const Expr count = binary(BinaryOp::min, extent(s_.inner) - first, index(kBlock));
+    const Range block(index(0), count, min(s_.inner, Dim(kBlock)));
+    const Expr rounded = binary(BinaryOp::floor_div, count + index(kRegister - 1), index(kRegister)) * index(kRegister);
+    const Range registers(index(0), whole ? count : rounded, width);
+    const auto at = [&](const Expr& i, const Expr& j) { return along(i) * extent(s_.inner) + (first + j); };
+    const auto here = [&](const Expr& i, const Expr& j) {
+      const Expr element = x(at(i, j));
+      return whole ? element : select(binary(BinaryOp::less, j, count), guarded(element), neutral());
+    };
+    const auto store = [&](const Expr& i, const ProgramBuilder::Array& from) {
+      p_.each(block, [&](const Expr& j) { p_.store(0, {at(i, j)}, p_.at(from, j)); });
+    };
+    p_.each(registers, [&](const Expr& j) { p_.put(sums, j, neutral()); });
+    const Dim pairs = whole ? Dim(0) : floor_div(s_.n, Dim(2));
+    if (!whole) {
+      const ProgramBuilder::Array between = p_.array(dtype_, width);
+      p_.loop(pairs, [&](const Expr& pair) {
+        const Expr one = pair * index(2), two = one + index(1);
+        if (exclusive_) store(one, sums);
+        p_.each(registers, [&](const Expr& j) { p_.put(between, j, add(p_.at(sums, j), here(one, j))); });
+        p_.each(registers,
+                [&](const Expr& j) { p_.put(sums, j, add(add(p_.at(sums, j), here(one, j)), here(two, j))); });
+        store(exclusive_ ? two : one, between);
+        if (!exclusive_) store(two, sums);
+      });
+    }
+    p_.loop({extent(pairs * Dim(2)), extent(s_.n), s_.n}, [&](const Expr& i) {
+      if (exclusive_) store(i, sums);
+      p_.each(registers, [&](const Expr& j) { p_.put(sums, j, add(p_.at(sums, j), here(i, j))); });
+      if (!exclusive_) store(i, sums);
+    });
+  }
+
+  ProgramBuilder& p_;
+  Split s_;
+  DType dtype_;
+  bool exclusive_;
+  Expr outer_;
+};
+
 template <ReduceOp kOp>
 void program_cumulative(ProgramBuilder& p) {
-  constexpr int64_t kBlock = 1024;
-  const Split s = split_at_axis(p);
-  const DType dtype = arithmetic_dtype(p.input_dtype(0));
-  const Expr neutral = number(dtype, kOp == ReduceOp::sum ? 0 : 1);
-  const bool exclusive = is_exclusive(p.node()), reverse = is_reverse(p.node());
-  const auto add = [](const Expr& a, const Expr& b) {
-    return binary(kOp == ReduceOp::sum ? BinaryOp::add : BinaryOp::mul, a, b);
-  };
-  const Expr outer = p.parallel(s.outer);
-  const auto along = [&](const Expr& i) { return outer * extent(s.n) + (reverse ? extent(s.n - Dim(1)) - i : i); };
-  const auto x = [&](const Expr& at) { return cast(dtype, p.input(0, {at})); };
-  if (s.inner.is(1)) {
-    const Expr sum = p.variable(neutral);
-    p.loop(s.n, [&](const Expr& i) {
-      const Expr here = p.let(x(along(i)));
-      if (exclusive) p.store(0, {along(i)}, sum);
-      p.set(sum, add(sum, here));
-      if (!exclusive) p.store(0, {along(i)}, sum);
-    });
-    return p.replaces(0);
-  }
-  const Expr first = p.parallel(ceil_div(s.inner, Dim(kBlock))) * index(kBlock);
-  const ProgramBuilder::Array sums = p.array(dtype, min(s.inner, Dim(kBlock)));
-  const Dim width = min(s.inner, Dim(kBlock));
-  const Range block(index(0), binary(BinaryOp::min, extent(s.inner) - first, index(kBlock)), width);
-  p.each(block, [&](const Expr& j) { p.put(sums, j, neutral); });
-  p.loop(s.n, [&](const Expr& i) {
-    const auto at = [&](const Expr& j) { return along(i) * extent(s.inner) + (first + j); };
-    const auto store = [&] { p.each(block, [&](const Expr& j) { p.store(0, {at(j)}, p.at(sums, j)); }); };
-    if (exclusive) store();
-    p.each(block, [&](const Expr& j) { p.put(sums, j, add(p.at(sums, j), x(at(j)))); });
-    if (!exclusive) store();
-  });
-  if (!exclusive) p.replaces(0);  // an exclusive sum is stored before the element at the same position is read
+  CumulativeProgram<kOp>(p).run();
 }
 
 /// Running sums in launches. Along the last axis, the threads of a block share a row or a tile of one. Along another

@@ -241,6 +241,13 @@ def short_rows(t):
     t.add("4", "SpaceToDepth", {"x": t.f32(1, 16, 56, 56)}, blocksize=4)
     t.add("three of channels", "Concat", {"a": t.f32(1, 64, 28, 28), "b": t.f32(1, 32, 28, 28), "c": t.f32(1, 16, 28, 28)}, axis=1)
     t.add("two columns", "Concat", {"a": t.f32(40000, 1), "b": t.f32(40000, 1)}, axis=1)
+    t.add("three columns u8", "Concat", {k: t.ints(0, 255, 40000, 1, dtype=np.uint8) for k in "abc"}, axis=1, out=TensorProto.UINT8)
+    t.add("columns of 1 and 3", "Concat", {"a": t.f32(40000, 1), "b": t.f32(40000, 3)}, axis=1)
+    t.add("along 20000 of 5", "CumSum", {"x": t.f32(20000, 5)}, {"axis": np.int64(0)}, is_open=False)
+    t.add("middle of 3", "CumSum", {"x": t.f32(30, 500, 3)}, {"axis": np.int64(1)}, is_open=False)
+    blocked = {"s": np.abs(t.f32(128, 32)) + 0.1}
+    t.add("blocks of 32", "QuantizeLinear", {"x": t.f32(128, 1024), **blocked}, axis=1, block_size=32, out=TensorProto.UINT8)
+    t.add("blocks of 32", "DequantizeLinear", {"x": t.ints(0, 255, 128, 1024, dtype=np.uint8), **blocked}, axis=1, block_size=32)
     t.add("rows of 1 and 2", "Concat", {"a": t.f32(32, 22, 36, 1), "b": t.f32(32, 22, 36, 2), "c": t.f32(32, 22, 36, 1)}, axis=3)
     t.add("to rows of 2", "Transpose", {"x": t.f32(348, 2, 68)}, perm=[0, 2, 1])
     for op in ("Div", "Mod"):

@@ -2,11 +2,13 @@
 // Covers every row length around the vector widths, with known and unknown extents. Buffers end at inaccessible memory.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
 #include "codegen/cpu/compile_kernel.h"
 #include "codegen/cpu/llvm/cpu_target.h"
+#include "tests/codegen/inner_loops.h"
 #include "tests/codegen/loop_harness.h"
 #include "tests/codegen/window_kernels.h"
 
@@ -163,6 +165,47 @@ TEST(StoreRow, EverySecondToFifthElement) {
         return map_kernel("steps", {{dtype, {kRows, n * step}}, {dtype, {kRows, n}}},
                           [&](const std::vector<Expr>& i) { return load(0, dtype, {i[0], i[1] * index(step)}); });
       });
+}
+
+/// Values of several columns are interleaved in registers, although each column is an operand of its own.
+TEST(StoreRow, InterleavesColumns) {
+  const auto columns = [](DType dtype, const Dim& n) {
+    return map_kernel("columns", {{dtype, {n}}, {dtype, {n}}, {dtype, {n}}, {dtype, {n, 3}}},
+                      [&](const std::vector<Expr>& i) {
+                        const auto is = [&](int64_t k) { return binary(BinaryOp::less, i[1], index(k + 1)); };
+                        const auto column = [&](int k) { return load(k, dtype, {i[0]}); };
+                        return select(is(0), column(0), select(is(1), column(1), column(2)));
+                      });
+  };
+  for (DType dtype : {DType::f32, DType::f64, DType::u8, DType::f16, DType::i64}) {
+    expect_rows([&](const Dim& n) { return columns(dtype, n); });
+    const Kernel kernel = columns(dtype, Dim::symbol("n"));
+    for (const std::string target : {"x86-64-v3", "x86-64-v4"}) {
+      const std::string code = cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target(target)));
+      EXPECT_EQ(code.find("vscatter"), std::string::npos) << target;
+      EXPECT_EQ(code.find("vgather"), std::string::npos) << target;
+    }
+  }
+}
+
+/// Neighbouring lanes read the same element: the scale of their block. Only the end of a row gathers elements.
+TEST(StoreRow, ScalesOfBlocks) {
+  const auto scaled = [](const Dim& n, int64_t block, int64_t from) {
+    return map_kernel("scaled",
+                      {{DType::f32, {kRows, n}}, {DType::f32, {kRows, n + from + 1}}, {DType::f32, {kRows, n}}},
+                      [&](const std::vector<Expr>& i) {
+                        const Expr at = binary(BinaryOp::floor_div, i[1] + index(from), index(block));
+                        return load(0, DType::f32, i) * load(1, DType::f32, {i[0], at});
+                      });
+  };
+  for (int64_t block : {1, 3, 4, 8, 15, 16, 32, 48})
+    for (int64_t from : {0, 5}) expect_rows([&](const Dim& n) { return scaled(n, block, from); });
+  const Kernel kernel = scaled(Dim::symbol("n"), 32, 0);
+  const std::string code = cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target("x86-64-v4")));
+  const std::vector<cpu::InnerLoop> loops = cpu::inner_loops(code);
+  EXPECT_TRUE(std::any_of(loops.begin(), loops.end(), [](const cpu::InnerLoop& loop) {
+    return loop.count({"vmulps"}) > 0 && loop.count({"vgather"}) == 0;
+  }));
 }
 
 /// A maximum that all terms of a sum share.

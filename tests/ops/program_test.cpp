@@ -121,6 +121,14 @@ TEST(Programs, RunningSumsAlongAnyAxis) {
       }
     }
   }
+  for (const int64_t columns : {1, 5, 16, 17})
+    for (const int64_t exclusive : {0, 1})
+      for (const DType t : {DType::f32, DType::f64, DType::i64, DType::i32}) {
+        OpCase row = {concat(columns, " columns"), "CumSum", {data(pattern(t, {3, 9, columns})), known_ints({1})}};
+        row.attributes = {{"exclusive", exclusive}};
+        row.tolerance = 1e-5;
+        check_op(row);
+      }
   OpCase wide = {"more neighbours than a block", "CumSum", {data(pattern(DType::f32, {3, 2500})), known_ints({0})}};
   check_op(wide);
 }

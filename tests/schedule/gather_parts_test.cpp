@@ -1,4 +1,4 @@
-// Concatenation on a GPU: one kernel reads all parts. A CPU copies each part in its own kernel.
+// Concatenation on a GPU: one kernel reads all parts. A CPU copies each part in its own kernel, except narrow columns.
 #include <gtest/gtest.h>
 
 #include "compiler/gir/gir.h"
@@ -36,6 +36,18 @@ TEST(GatherParts, AConcatenationThatIsReadTwiceIsStored) {
 })";
   EXPECT_EQ(kernels_on(DeviceClass::cpu, kText), 3U);
   EXPECT_EQ(kernels_on(DeviceClass::cuda, kText), 2U);
+}
+
+TEST(GatherParts, ACpuInterleavesNarrowColumns) {
+  constexpr const char* kText = R"(graph g(%a: f32[n,1], %b: f32[n,3], %c: f32[n,1]) -> (%two, %y, %rows, %wide) {
+  %two = Concat(%a, %c) {axis = 1}
+  %root = Sqrt(%a)
+  %four = Concat(%root, %b) {axis = -1}
+  %y = Relu(%four)
+  %rows = Concat(%a, %c) {axis = 0}
+  %wide = Concat(%two, %b) {axis = 1}
+})";
+  EXPECT_EQ(kernels_on(DeviceClass::cpu, kText), 1U + 2U + 2U + 2U);
 }
 
 TEST(GatherParts, AProductWritesItsPartInPlace) {

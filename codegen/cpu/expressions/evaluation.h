@@ -66,6 +66,8 @@ class Evaluation {
   llvm::Value* load(const ExprNode& e);
   llvm::Value* gradual_load(const ExprNode& e);
   llvm::Value* broadcast_load(const ExprNode& e);
+  const ExprNode* quotient_of(const ExprNode& load);
+  llvm::Value* quotient_load(const ExprNode& e);
   llvm::Value* looked_up(const ExprNode& e);
   llvm::Value* byte_sum(const ByteSum& sum);
   llvm::Value* select(const Expr& e);

@@ -251,6 +251,7 @@ Value* Evaluation::load(const ExprNode& e) {
   if (Value* near = gradual_load(e)) return near;
   if (Value* entries = looked_up(e)) return entries;
   if (Value* either = broadcast_load(e)) return either;
+  if (Value* few = quotient_load(e)) return few;
   Value* base = f_.operand(e.operand);
   Value* active = both(point_.mask, e.guarded ? scope_->mask : nullptr);
   const Address a = address(e.operand, e.args, both(point_.mask, scope_->mask));
