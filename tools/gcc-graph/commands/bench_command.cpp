@@ -240,7 +240,7 @@ void add_bench_command(CLI::App& app) {
   c->callback([a] {
     in_job([&](const gart::fleet::Hosts* hosts) {
       a->fleet.use(hosts);
-      a->artifact = a->source.path();
+      a->artifact = a->source.path(a->inputs.trust);
       if (a->inputs.npz.empty() && a->inputs.files.empty() && a->inputs.random_seed < 0) a->inputs.random_seed = 1;
       run(*a);
     });

@@ -176,7 +176,7 @@ void add_run_command(CLI::App& app) {
   c->callback([a] {
     in_job([&](const gart::fleet::Hosts* hosts) {
       a->fleet.use(hosts);
-      a->artifact = a->source.path();
+      a->artifact = a->source.path(a->inputs.trust);
       run(*a);
     });
   });

@@ -111,7 +111,7 @@ class Training {
     log.clear();
     if (const std::string summary = steps->summary(); !summary.empty() && !a_.quiet) std::cout << summary << '\n';
     checkpoint_.save(program_, facts_, place_);
-    if (!a_.output.empty()) write_with_states(a_.artifact, program_, a_.output);
+    if (!a_.output.empty()) write_with_states(a_.artifact, a_.load.trust, program_, a_.output);
     if (!loss.empty()) fail(loss, "; everything up to step ", place_.steps, " is saved");
     return is_finished;
   }
@@ -257,14 +257,17 @@ void add_train_command(CLI::App& app) {
   c->add_option("--entry", a->load.entry, "The entry point of a step")->capture_default_str();
   c->add_option("--threads", a->load.threads, "Threads that share a step; 0: one per CPU")->check(CLI::Range(0, 1024));
   c->add_option("--device", a->load.device, "cpu, cpu:0-3, cuda or cuda:1; default: the best the file has code for");
+  a->load.trust.add_to(*c);
   c->add_flag("--quiet", a->quiet, "Print no progress");
   c->callback([a] {
     in_job(
         [&](const gart::fleet::Hosts* hosts) {
-          a->artifact = a->source.path();
+          a->artifact = a->source.path(a->load.trust);
           train(*a, hosts);
         },
-        [&](const gart::fleet::Hosts& hosts) { serve_replicas(hosts, [&] { return a->source.path(); }, a->load); });
+        [&](const gart::fleet::Hosts& hosts) {
+          serve_replicas(hosts, [&] { return a->source.path(a->load.trust); }, a->load);
+        });
   });
 }
 
