@@ -19,6 +19,7 @@ packages=(
   libcli11-dev libhwloc-dev libzip-dev nlohmann-json3-dev libgtest-dev        # tools, tests
   libsqlite3-dev libboost-dev curl                               # store of models, server
   libssl-dev openssl                                             # signatures
+  libpng-dev libjpeg-dev libsndfile1-dev                         # pictures and sounds as inputs
   python3 python3-venv python3-dev binutils                      # model maker, comparisons, size checks
   xz-utils                                                       # bundles for machines with a GPU
   dpkg-dev                                                       # the dependencies of packages
