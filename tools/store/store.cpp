@@ -10,7 +10,6 @@
 
 #include "tools/store/files.h"
 #include "tools/store/schema.h"
-#include "tools/store/signature_bytes.h"
 #include "tools/store/store_error.h"
 
 namespace gart::store {
@@ -57,17 +56,7 @@ std::string signature_in(const std::string& path) {
   return out;
 }
 
-uint8_t digit_of(char c) { return static_cast<uint8_t>(c <= '9' ? c - '0' : c - 'a' + 10); }
-
 }  // namespace
-
-std::vector<uint8_t> signature_bytes(const StoredVersion& version) {
-  const std::string& digits = version.signature;
-  std::vector<uint8_t> out;
-  for (size_t i = 0; i + 1 < digits.size(); i += 2)
-    out.push_back(static_cast<uint8_t>(digit_of(digits[i]) << 4 | digit_of(digits[i + 1])));
-  return out;
-}
 
 Reference parse_reference(const std::string& text) {
   const size_t at = text.find('@');

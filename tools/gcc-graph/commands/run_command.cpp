@@ -176,7 +176,9 @@ void add_run_command(CLI::App& app) {
   c->callback([a] {
     in_job([&](const gart::fleet::Hosts* hosts) {
       a->fleet.use(hosts);
-      a->artifact = a->source.path(a->inputs.trust);
+      a->artifact = a->source.path();
+      TrustOption& trust = a->inputs.trust;
+      trust.use_stored(a->source.signature(trust.is_given() && !trust.has_signature()));
       run(*a);
     });
   });

@@ -71,6 +71,12 @@ struct Arguments {
   std::optional<int64_t> batch, seed, replicas, staleness;
   bool no_shuffle = false, resume = false, quiet = false;
   InputOptions load;
+
+  /// Also takes the signature of the store.
+  std::string path() {
+    load.trust.use_stored(source.signature(load.trust.is_given() && !load.trust.has_signature()));
+    return source.path();
+  }
 };
 
 class Training {
@@ -262,12 +268,10 @@ void add_train_command(CLI::App& app) {
   c->callback([a] {
     in_job(
         [&](const gart::fleet::Hosts* hosts) {
-          a->artifact = a->source.path(a->load.trust);
+          a->artifact = a->path();
           train(*a, hosts);
         },
-        [&](const gart::fleet::Hosts& hosts) {
-          serve_replicas(hosts, [&] { return a->source.path(a->load.trust); }, a->load);
-        });
+        [&](const gart::fleet::Hosts& hosts) { serve_replicas(hosts, [&] { return a->path(); }, a->load); });
   });
 }
 

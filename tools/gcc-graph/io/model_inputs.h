@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "tools/gcc-graph/io/media_input.h"
 #include "tools/gcc-graph/io/tensor_io.h"
 #include "tools/gcc-graph/io/trust_option.h"
-#include "tools/gcc-graph/media/media_input.h"
 #include "tools/gcc-graph/support/fail.h"
 
 namespace CLI {

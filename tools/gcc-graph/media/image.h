@@ -33,8 +33,8 @@ Image with_channels(const Image& image, int64_t channels);
 Image centre_crop(const Image& image, int64_t width, int64_t height);
 
 /// Bilinear; if the picture becomes smaller, each result is the weighted mean of all pixels that it covers. Rows
-/// are resized first. The bytes differ by at most 1 from those of Pillow's Image.resize with BILINEAR, which chooses the
-/// order of the two passes by the sizes.
+/// are resized first. The bytes differ by at most 1 from those of Pillow's Image.resize with BILINEAR, which chooses
+/// the order of the two passes by the sizes.
 Image resized(const Image& image, int64_t width, int64_t height);
 
 }  // namespace gcg::tools

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "tools/gcc-graph/io/trust_option.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/store/signature_bytes.h"
 #include "tools/store/store.h"
@@ -17,16 +16,22 @@ void ArtifactOption::add_to(CLI::App& command) {
   model->needs(store);
 }
 
-std::string ArtifactOption::path(TrustOption& trust) const {
+std::string ArtifactOption::path() const {
   if (store_.empty() && file_.empty()) fail("artifact is required; or give --store and --model");
   if (store_.empty()) return file_;
   const gart::store::Store store(store_, gart::store::Store::Access::read);
   const gart::store::StoredVersion version = store.find(gart::store::parse_reference(model_));
   store.check(version);
-  if (trust.is_given() && !trust.has_signature() && version.signature.empty())
-    fail("the model '", version.id, "@", version.version, "' has no signature in the store, which --trusted-key needs");
-  trust.use_stored(gart::store::signature_bytes(version));
   return store.path_of(version);
+}
+
+std::vector<uint8_t> ArtifactOption::signature(bool is_needed) const {
+  if (store_.empty()) return {};
+  const gart::store::Store store(store_, gart::store::Store::Access::read);
+  const gart::store::StoredVersion version = store.find(gart::store::parse_reference(model_));
+  if (is_needed && version.signature.empty())
+    fail("the model '", version.id, "@", version.version, "' has no signature in the store, which --trusted-key needs");
+  return gart::store::signature_bytes(version);
 }
 
 }  // namespace gcg::tools

@@ -1,4 +1,4 @@
-#include "tools/gcc-graph/media/media_input.h"
+#include "tools/gcc-graph/io/media_input.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
