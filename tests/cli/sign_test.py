@@ -4,7 +4,13 @@ import os
 import subprocess
 import unittest
 
+import numpy as np
+import onnx
+from onnx import numpy_helper, parser
+
+import decoders
 from cli_case import CliCase
+from small_network import NETWORK, weights_and_samples
 
 
 class Sign(CliCase):
@@ -64,6 +70,71 @@ class Sign(CliCase):
         self.write("empty.sig", b"")
         self.refused("run", "model.gart", *inputs, "--trusted-key", "ours.pub", "--signature", "empty.sig", says="0 bytes, expected 64")
         self.refused("run", "model.gart", *inputs, "--signature", "model.gart.sig", says="--trusted-key")
+
+    def test_every_command_that_loads_a_file_checks_its_signature(self):
+        """The unsigned, the wrongly signed, the damaged and the signed file, for each command."""
+        def remove(*names):
+            for path in map(self.path, names):
+                if os.path.exists(path):
+                    os.remove(path)
+
+        weights, samples = weights_and_samples()
+        network = parser.parse_model(NETWORK)
+        network.graph.initializer.extend(numpy_helper.from_array(v, n) for n, v in weights.items())
+        onnx.save(network, self.path("steps.onnx"))
+        self.accepted("compile", "steps.onnx", "-o", "steps.gart", "--train", "loss=cross_entropy(y,t),optimizer=sgd(lr=0.1)")
+        np.savez(self.path("data.npz"), **samples)
+        decoders.save(decoders.as_optimum(), self.path("decoder.onnx"))
+        self.accepted("compile", "decoder.onnx", "-o", "decoder.gart", "--state", "auto")
+        self.accepted("state", "export", "steps.gart", "-o", "states.safetensors")
+        train = ("train", "steps.gart", "--data", "data.npz", "--quiet", "-o", "trained.gart")
+        for file, says, command in (
+                ("model.gart", "runs", ("check", "model.gart")), ("model.gart", '"runs"', ("check", "model.gart", "--json")), ("model.gart", "entry point", ("inspect", "model.gart")),
+                ("decoder.gart", "\n", ("generate", "decoder.gart", "--ids", "1,2", "--max-tokens", "2")), ("model.gart", "z:", ("compare", "model.onnx", "model.gart")), ("steps.gart", "", train), ("steps.gart", "", ("state", "export", "steps.gart", "-o", "out.safetensors")),
+                ("steps.gart", "", ("state", "import", "steps.gart", "states.safetensors", "-o", "trained.gart"))):
+            with self.subTest(command=command):
+                whole, signature = self.read(file), file + ".sig"
+                remove(signature)
+                self.refused(*command, "--trusted-key", "ours.pub", says=signature)
+                self.accepted("sign", file, "--key", "other.pem")
+                self.refused(*command, "--trusted-key", "ours.pub", says=f"cannot load '{file}': it does not have a signature by a trusted key")
+                self.accepted("sign", file, "--key", "ours.pem")
+                self.refused(*command, "--trusted-key", "ours.pub", "--trusted-key", "none.pub", says="none.pub")
+                self.write(file, whole[:-1] + bytes([whole[-1] ^ 1]))
+                self.refused(*command, "--trusted-key", "ours.pub", says="it does not have a signature by a trusted key")
+                self.write(file, whole)
+                self.assertIn(says, self.accepted(*command, "--trusted-key", "other.pub", "--trusted-key", "ours.pub"))
+                os.rename(self.path(signature), self.path("elsewhere"))
+                self.accepted(*command, "--trusted-key", "ours.pub", "--signature", "elsewhere")
+                remove("elsewhere", "trained.gart", "out.safetensors")
+
+    def test_golden_vectors_of_signed_files(self):
+        self.accepted("compile", "model.onnx", "-o", "golden.gart", "--golden", "--dim", "batch=2")
+        self.accepted("sign", "golden.gart", "--key", "ours.pem")
+        self.accepted("check", "golden.gart", "--run", "--trusted-key", "ours.pub")
+        self.refused("check", "golden.gart", "--run", "--trusted-key", "other.pub", says="signature by a trusted key")
+
+    def test_two_artifacts_have_two_signatures(self):
+        self.write("copy.gart", self.read("model.gart"))
+        both = ("compare", "model.gart", "copy.gart", "--trusted-key", "ours.pub")
+        self.accepted("sign", "model.gart", "--key", "ours.pem")
+        self.refused(*both, says="copy.gart.sig")
+        self.refused(*both, "--signature", "model.gart.sig", says="--signature is for one artifact")
+        self.accepted("sign", "copy.gart", "--key", "ours.pem")
+        self.accepted(*both)
+        self.refused("check", "model.onnx", "--trusted-key", "ours.pub", says="--trusted-key is for artifacts")
+        self.refused("compare", "model.onnx", "--layers", "--trusted-key", "ours.pub", says="--trusted-key is for artifacts")
+
+    def test_a_store_keeps_the_signature(self):
+        self.accepted("sign", "model.gart", "--key", "ours.pem")
+        self.accepted("store", "add", "--store", "models", "--model", "signed", "model.gart", "--signature", "model.gart.sig")
+        self.accepted("store", "add", "--store", "models", "--model", "unsigned", "model.gart")
+        for command in (("run", "--random", "1"), ("bench", "--seconds", "0.01")):
+            options = (*command, "--store", "models", "--trusted-key")
+            self.accepted(*options, "ours.pub", "--model", "signed")
+            self.refused(*options, "other.pub", "--model", "signed", says="signature by a trusted key")
+            self.refused(*options, "ours.pub", "--model", "unsigned", says="the model 'unsigned@1' has no signature")
+            self.accepted(*options, "ours.pub", "--model", "unsigned", "--signature", "model.gart.sig")
 
     def test_faults_are_sentences(self):
         self.refused("sign", "model.gart", "--key", "none.pem", says="none.pem")

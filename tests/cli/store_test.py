@@ -74,6 +74,21 @@ class StoreCommand(CliCase):
         with self.assertRaisesRegex(gart.GartError, "is not a store"):
             gart.load(store=self.folder, model="power")
 
+    def test_a_trusted_key_needs_the_signature_of_the_store(self):
+        keys = []
+        for key in ("ours", "other"):
+            for command in (["genpkey", "-algorithm", "ed25519", "-out", key + ".pem"], ["pkey", "-in", key + ".pem", "-pubout", "-out", key + ".pub"]):
+                subprocess.run(["openssl", *command], cwd=self.folder, capture_output=True, check=True)
+            keys.append(self.read(key + ".pub").decode())
+        self.accepted("sign", "double.gart", "--key", "ours.pem")
+        self.accepted("store", "add", "--store", "trusting", "double.gart", "--model", "signed", "--signature", "double.gart.sig")
+        self.accepted("store", "add", "--store", "trusting", "double.gart", "--model", "unsigned")
+        for model, key, code, says in (("signed", keys[0], 0, ""), ("signed", keys[1], 1, "signature by a trusted key"), ("unsigned", keys[0], 1, "'unsigned@1' has no signature"),
+                                       ("signed", "no key", 1, "public key of Ed25519")):
+            done = subprocess.run([LOAD_FROM_STORE, self.path("trusting"), model, key], capture_output=True, text=True)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(says, done.stderr)
+
     def test_replacing_and_removing(self):
         add = ("store", "add", "--store", "models", "double.gart", "--model")
         self.accepted(*add, "gone@5")

@@ -90,6 +90,21 @@ class Bill(unittest.TestCase):
             done = subprocess.run([checker, "-i", self.path], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
+    def test_it_names_each_installed_file(self):
+        """The oracle is an installation: its programs and libraries, by their first bytes."""
+        prefix = os.path.join(self.folder.name, "installed")
+        done = subprocess.run(["cmake", "--install", BUILD, "--prefix", prefix], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        installed = set()
+        for folder, _, names in os.walk(prefix):
+            for path in (os.path.join(folder, n) for n in names):
+                if not os.path.islink(path):
+                    with open(path, "rb") as file:
+                        if file.read(8).startswith((b"\x7fELF", b"!<arch>")):
+                            installed.add(os.path.basename(path))
+        self.assertEqual(installed, {os.path.basename(name) for name, p in self.packages.items() if "packageFileName" in p})
+        self.assertLessEqual({"libgart.so.0", "libgart_store.so.0" if "gcc-graph" in installed else "libgart.a"}, installed)
+
     def test_it_names_what_is_linked(self):
         if "bin/gcc-graph" not in self.packages:
             self.skipTest("the compiler is not built")

@@ -151,17 +151,25 @@ class Trusted(TextCase):
         return status, reply.get("error", "")
 
     def test_only_signed_models_run(self):
-        server = Server(self.folder, "--trusted", "ours.pub", store="mixed")
+        server = Server(self.folder, "--trusted-key", "ours.pub", store="mixed")
         self.addCleanup(server.end)
         body, headers = binary_request({"x": np.ones((1, 4), np.float32)})
         self.assertEqual(server.ask("POST", "/v2/models/signed/infer", body, headers)[0], 200)
         self.assertEqual(server.json("POST", "/v2/repository/models/signed/load", {})[0], 200)
-        for name, says in (("unsigned", "has no signature"), ("others", "is not signed by a key of --trusted"), ("swapped", "is not signed by a key of --trusted")):
+        for name, says in (("unsigned", "has no signature"), ("others", "is not signed by a key of --trusted-key"), ("swapped", "is not signed by a key of --trusted-key")):
             for _ in range(2):
                 status, error = self.status_of(server, name)
                 self.assertEqual(status, 403)
                 self.assertIn(f"the model '{name}@1' {says}", error)
-        both = Server(self.folder, "--trusted", "other.pub", "--trusted", "ours.pub", store="mixed")
+            status, reply = server.json("POST", f"/v2/repository/models/{name}/load", {})
+            self.assertEqual(status, 403)
+            self.assertIn(f"the model '{name}@1' {says}", reply["error"])
+        index = {row["name"]: row["state"] for row in server.json("POST", "/v2/repository/index", {})[1]}
+        self.assertEqual(index, {"signed": "READY", "unsigned": "UNAVAILABLE", "others": "UNAVAILABLE", "swapped": "UNAVAILABLE"})
+        done = self.tool("serve", "--store", "mixed", "--port", "0", "--trusted-key", "ours.pub", "--load", "signed,unsigned")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the model 'unsigned@1' has no signature", done.stderr)
+        both = Server(self.folder, "--trusted-key", "other.pub", "--trusted-key", "ours.pub", store="mixed")
         self.addCleanup(both.end)
         self.assertEqual([self.status_of(both, name)[0] for name in ("signed", "others", "swapped", "unsigned")], [200, 200, 403, 403])
 
@@ -173,14 +181,14 @@ class Trusted(TextCase):
         for at in (0, len(whole) // 2, len(whole) - 1):
             os.remove(path)
             self.write("changed/objects/" + digest, whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:])
-            server = Server(self.folder, "--trusted", "ours.pub", store="changed")
+            server = Server(self.folder, "--trusted-key", "ours.pub", store="changed")
             self.assertEqual(self.status_of(server, "signed")[0], 403)
             server.end()
 
     def test_the_file_may_change_later(self):
         """The server runs the bytes that it has checked, not those that the file has afterwards."""
         shutil.copytree(self.path("mixed"), self.path("later"))
-        server = Server(self.folder, "--trusted", "ours.pub", "--load", "signed", store="later")
+        server = Server(self.folder, "--trusted-key", "ours.pub", "--load", "signed", store="later")
         self.addCleanup(server.end)
         for name in os.listdir(self.path("later/objects")):
             with open(self.path("later/objects/" + name), "r+b") as file:
@@ -189,9 +197,9 @@ class Trusted(TextCase):
         self.assertEqual(server.ask("POST", "/v2/models/signed/infer", body, headers)[0], 200)
 
     def test_refusals(self):
-        self.refused("serve", "--store", "mixed", "--port", "0", "--trusted", "ours.pem", says="ours.pem is not a PEM file with a public key of Ed25519")
-        self.refused("serve", "--store", "mixed", "--port", "0", "--trusted", "none", says="cannot read none")
-        self.refused("serve", "--store", "mixed", "--port", "0", "--trusted", "ours.pub", "--load", "unsigned", says="has no signature")
+        self.refused("serve", "--store", "mixed", "--port", "0", "--trusted-key", "ours.pem", says="ours.pem is not a PEM file with a public key of Ed25519")
+        self.refused("serve", "--store", "mixed", "--port", "0", "--trusted-key", "none", says="cannot read none")
+        self.refused("serve", "--store", "mixed", "--port", "0", "--trusted-key", "ours.pub", "--load", "unsigned", says="has no signature")
         self.refused("store", "add", "--store", "mixed", "--model", "x", "rows.gart", "--signature", "rows.gart", says="a signature has 64")
         self.assertIn("signature", json.loads(self.accepted("store", "show", "--store", "mixed", "--model", "signed", "--json")))
 

@@ -10,7 +10,7 @@ as_root() {
     echo "setup: '$*' needs root, and there is no sudo" >&2; exit 1; fi
 }
 
-# Debian packages, by purpose.
+# Debian packages, by purpose. A script that sources this file may set more_packages for itself.
 packages=(
   g++ cmake ninja-build ccache mold pkgconf git ca-certificates  # build
   llvm-19-dev zlib1g-dev libzstd-dev                             # code generation
@@ -19,6 +19,7 @@ packages=(
   libcli11-dev libhwloc-dev libzip-dev nlohmann-json3-dev libgtest-dev        # tools, tests
   libsqlite3-dev libboost-dev curl                               # store of models, server
   libssl-dev openssl                                             # signatures
+  libpng-dev libjpeg-dev libsndfile1-dev                         # pictures and sounds as inputs
   python3 python3-venv python3-dev binutils                      # model maker, comparisons, size checks
   xz-utils                                                       # bundles for machines with a GPU
   dpkg-dev                                                       # the dependencies of packages
@@ -28,7 +29,7 @@ packages=(
 
 install_packages() {
   local missing=() p
-  for p in "${packages[@]}"; do
+  for p in "${packages[@]}" "${more_packages[@]}"; do
     dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q 'ok installed' || missing+=("$p")
   done
   # Older releases ship flatc's CMake files in a package of their own.

@@ -2,9 +2,10 @@
 """sbom.py [BUILD [FILE]]: writes the software bill of materials of BUILD (default: build/release) as SPDX 2.3 in JSON to FILE (default:
 BUILD/packages/gcc-graph-VERSION.spdx.json): the products, and the libraries of others that are linked into or with each.
 
-The facts come from the build: static libraries from Ninja's inputs, headers from the compiler's dependencies, shared libraries from the
+The facts come from the build: products from the rules to install, static libraries from Ninja's inputs, headers from the compiler's dependencies, shared libraries from the
 files themselves. Versions come from Debian's packages. A library without a row in LICENCES is an error."""
 import datetime
+import glob
 import hashlib
 import json
 import os
@@ -15,16 +16,13 @@ import sys
 import sdist
 
 OURS = "Apache-2.0 WITH LLVM-exception"
-# The files of the packages, by their places in the build.
-PRODUCTS = ("bin/gcc-graph", "bin/gart-run", "lib/libgcc_graph.so.0", "lib/libgart.so.0", "lib/libgart_cpu.so.0", "lib/libgart_fleet.so.0",
-            "lib/libgart_generate.so.0", "lib/libgart.a", "lib/libgart_fleet.a", "lib/libgart_generate.a", "lib/_gart_lazy.abi3.so")
 # Licences by the name of Debian's source package, without its version. They cover the parts that a program contains or
 # links, not build scripts.
 LICENCES = {
     "abseil": "Apache-2.0", "boost": "BSL-1.0", "cli11": "BSD-3-Clause", "flatbuffers": "Apache-2.0", "gcc": "GPL-3.0-or-later WITH GCC-exception-3.1",
-    "glibc": "LGPL-2.1-or-later", "hwloc": "BSD-3-Clause", "libtirpc": "BSD-3-Clause", "libxcrypt": "LGPL-2.1-or-later",
+    "glibc": "LGPL-2.1-or-later", "hwloc": "BSD-3-Clause", "libjpeg-turbo": "IJG AND BSD-3-Clause AND Zlib", "libpng": "libpng-2.0", "libsndfile": "LGPL-2.1-or-later", "libtirpc": "BSD-3-Clause", "libxcrypt": "LGPL-2.1-or-later",
     "libzip": "BSD-3-Clause", "libzstd": "BSD-3-Clause", "linux": "GPL-2.0-only WITH Linux-syscall-note", "llvm-toolchain": OURS,
-    "nlohmann-json3": "MIT", "onnx": "Apache-2.0", "openssl": "Apache-2.0", "protobuf": "BSD-3-Clause", "python": "PSF-2.0",
+    "mpich": "mpich2", "nlohmann-json3": "MIT", "onnx": "Apache-2.0", "openmpi": "BSD-3-Clause-Open-MPI", "openssl": "Apache-2.0", "protobuf": "BSD-3-Clause", "python": "PSF-2.0",
     "sqlite3": "blessing", "xxhash": "BSD-2-Clause", "zlib": "Zlib",
 }
 
@@ -71,13 +69,23 @@ class Debian:
         sys.exit(f"sbom: {path} belongs to no package of this system")
 
 
-def inputs_of(build, product):
+def products_of(build):
+    """The programs and libraries that the build installs, by their places in the build."""
+    found = set()
+    for script in glob.glob(os.path.join(build, "**", "cmake_install.cmake"), recursive=True):
+        with open(script) as file:
+            for names in re.findall(r"TYPE (?:EXECUTABLE|MODULE|SHARED_LIBRARY|STATIC_LIBRARY)[^)]*? FILES\s+([^)]*)\)", file.read()):
+                found.update(os.path.relpath(name, build) for name in re.findall(r'"([^"]*)"', names))
+    return sorted(p for p in found if os.path.isfile(os.path.join(build, p)) and not os.path.islink(os.path.join(build, p)))
+
+
+def inputs_of(build, product, products):
     """The files from which Ninja builds the product, directly or indirectly. Excludes the inputs of our shared
     libraries, because the product contains only their names."""
     def all_of(path):
         return set(output_of("ninja", "-C", build, "-t", "inputs", path).splitlines())
     inputs = all_of(product)
-    return inputs.difference(*(all_of(p) for p in PRODUCTS if p in inputs and ".so" in p))
+    return inputs.difference(*(all_of(p) for p in products if p != product and p in inputs and ".so" in p))
 
 
 def headers_by_object(build):
@@ -129,11 +137,11 @@ def library_package(source, version):
 
 
 def bill(build):
-    products = [p for p in PRODUCTS if os.path.exists(os.path.join(build, p))]
+    products = products_of(build)
     if not products:
         sys.exit(f"sbom: {build} has no product: build it first")
     headers = headers_by_object(build)
-    inputs = {p: inputs_of(build, p) for p in products}
+    inputs = {p: inputs_of(build, p, products) for p in products}
     included = {p: set().union(*(headers.get(name, set()) for name in names)) for p, names in inputs.items()}
     archives = {p: {name for name in names if name.startswith("/usr") and name.endswith(".a")} for p, names in inputs.items()}
     shared = {p: shared_of(os.path.join(build, p)) for p in products}

@@ -6,22 +6,9 @@
 
 #include "tools/serve/refusal.h"
 #include "tools/store/files.h"
+#include "tools/store/signature_bytes.h"
 
 namespace gcg::serve {
-namespace {
-
-uint8_t digit_of(char c) { return static_cast<uint8_t>(c <= '9' ? c - '0' : c - 'a' + 10); }
-
-/// The bytes of hexadecimal digits, which the store wrote.
-std::vector<uint8_t> bytes_of(const std::string& digits) {
-  std::vector<uint8_t> out;
-  for (size_t i = 0; i + 1 < digits.size(); i += 2)
-    out.push_back(static_cast<uint8_t>(digit_of(digits[i]) << 4 | digit_of(digits[i + 1])));
-  return out;
-}
-
-}  // namespace
-
 /// Reads the file without mapping it: a mapping of a file that is cut off meanwhile would end the process.
 ArtifactBytes::ArtifactBytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -38,12 +25,12 @@ std::shared_ptr<const ArtifactBytes> trusted_bytes(const gart::store::StoredVers
   if (trust.keys.empty()) return nullptr;
   const std::string name = "the model '" + version.id + "@" + std::to_string(version.version) + "' ";
   if (version.signature.empty())
-    refuse(403, name, "has no signature: this server runs only models that a key of --trusted has signed");
+    refuse(403, name, "has no signature: this server runs only models that a key of --trusted-key has signed");
   auto bytes = std::make_shared<ArtifactBytes>(path);
-  const std::vector<uint8_t> signature = bytes_of(version.signature);
+  const std::vector<uint8_t> signature = gart::store::signature_bytes(version);
   const auto has_signed = [&](const std::string& key) { return trust.is_signed_by(bytes->get(), signature, key); };
   if (std::ranges::none_of(trust.keys, has_signed))
-    refuse(403, name, "is not signed by a key of --trusted: the file, its signature or the key is another one");
+    refuse(403, name, "is not signed by a key of --trusted-key: the file, its signature or the key is another one");
   return bytes;
 }
 

@@ -10,6 +10,7 @@
 #include "tools/gcc-graph/io/artifact_file.h"
 #include "tools/gcc-graph/io/golden.h"
 #include "tools/gcc-graph/io/model_inputs.h"
+#include "tools/gcc-graph/io/trust_option.h"
 #include "tools/gcc-graph/options/default_targets.h"
 #include "tools/gcc-graph/options/parse_dim.h"
 #include "tools/gcc-graph/support/fail.h"
@@ -20,15 +21,32 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// An artifact that is loaded several times. With trusted keys, the bytes whose signature was checked are loaded each
+/// time.
+class CheckedArtifact {
+ public:
+  CheckedArtifact(std::string path, const TrustOption& trust)
+      : path_(std::move(path)), is_trusted_(trust.is_given()), file_(open_artifact(path_, trust)) {}
+
+  const gart::fb::Manifest& manifest() const { return *file_.view.manifest; }
+  gart::Result<gart::Program> load(const gart::LoadOptions& options) const {
+    return is_trusted_ ? gart::load(file_.view.file, options) : gart::load(path_, options);
+  }
+
+ private:
+  std::string path_;
+  bool is_trusted_;
+  ArtifactFile file_;
+};
+
 /// For each target of the file: whether its code runs on this machine, and the reason if it does not.
-Json targets_of(const std::string& path) {
-  const ArtifactFile file = open_artifact(path);
+Json targets_of(const CheckedArtifact& file) {
   Json targets = Json::array();
-  for (const auto* target : *file.view.manifest->targets()) {
+  for (const auto* target : *file.manifest().targets()) {
     gart::LoadOptions options;
     options.target = target->name()->str();
     options.threads = 1;
-    const auto program = gart::load(path, options);
+    const auto program = file.load(options);
     Json row = {{"name", options.target}, {"runs", program.ok()}};
     row[program.ok() ? "device" : "reason"] = program.ok() ? program->device() : program.error().message;
     targets.push_back(std::move(row));
@@ -37,8 +55,8 @@ Json targets_of(const std::string& path) {
 }
 
 /// The target and device that gart::load chooses without options.
-Json chosen(const std::string& path) {
-  const auto program = gart::load(path);
+Json chosen(const CheckedArtifact& file) {
+  const auto program = file.load({});
   if (program.ok()) return {{"target", program->target()}, {"device", program->device()}};
   return {{"reason", program.error().message}};
 }
@@ -96,11 +114,11 @@ int check_model(const std::string& path, const std::vector<std::string>& dims, b
   return found["compiles"].get<bool>() ? 0 : 2;
 }
 
-int check_artifact(const std::string& path, bool json) {
-  Json found = {{"targets", targets_of(path)}};
+int check_artifact(const CheckedArtifact& file, bool json) {
+  Json found = {{"targets", targets_of(file)}};
   const bool any = std::any_of(found["targets"].begin(), found["targets"].end(),
                                [](const Json& t) { return t["runs"].get<bool>(); });
-  if (any) found["default"] = chosen(path);
+  if (any) found["default"] = chosen(file);
   if (json)
     std::cout << json_text(found) << '\n';
   else
@@ -109,13 +127,13 @@ int check_artifact(const std::string& path, bool json) {
 }
 
 /// Runs the golden vectors on the device.
-int run_golden(const std::string& path, const std::string& device, const Tolerance& tolerance) {
+int run_golden(const CheckedArtifact& file, const std::string& device, const Tolerance& tolerance) {
   gart::LoadOptions options;
   options.device = device;
   const auto element = [](const gart::TensorView& t, int64_t i) {
     return gcc_graph::element_at(static_cast<gcc_graph::DType>(t.dtype), t.data, i);
   };
-  return check_golden(value_or_throw(gart::load(path, options)), tolerance, element, std::cout) ? 0 : 3;
+  return check_golden(value_or_throw(file.load(options)), tolerance, element, std::cout) ? 0 : 3;
 }
 
 struct GoldenOptions {
@@ -149,15 +167,18 @@ void add_check_command(CLI::App& app) {
   c->add_option("--dim", *dims, "For a model: extents, as in compile")->delimiter('\0')->allow_extra_args(false);
   auto json = std::make_shared<bool>(false);
   CLI::Option* as_json = c->add_flag("--json", *json, "Print JSON");
+  auto trust = std::make_shared<TrustOption>();
+  trust->add_to(*c);
   auto golden = std::make_shared<GoldenOptions>();
   golden->add_to(*c);
   c->get_option("--run")->excludes(as_json);
-  c->callback([path, dims, json, golden] {
+  c->callback([path, dims, json, golden, trust] {
     if (golden->runs && is_model(*path)) fail("--run is for artifacts; '", *path, "' is a model");
     if (!is_model(*path) && !dims->empty()) fail("--dim is for models; '", *path, "' is an artifact");
-    const int code = golden->runs      ? run_golden(*path, golden->device, golden->tolerance)
-                     : is_model(*path) ? check_model(*path, *dims, *json)
-                                       : check_artifact(*path, *json);
+    if (is_model(*path) && trust->is_given()) fail("--trusted-key is for artifacts; '", *path, "' is a model");
+    const int code = is_model(*path) ? check_model(*path, *dims, *json)
+                     : golden->runs  ? run_golden(CheckedArtifact(*path, *trust), golden->device, golden->tolerance)
+                                     : check_artifact(CheckedArtifact(*path, *trust), *json);
     if (code != 0) throw CLI::RuntimeError(code);
   });
 }

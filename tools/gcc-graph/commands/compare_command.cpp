@@ -95,6 +95,9 @@ NamedTensors inputs_for(const Arguments& a, const std::string& artifact) {
 void compare_files(const Arguments& a) {
   if (a.second.empty()) fail("compare needs two files, or --layers for a model alone");
   if (is_model(a.first) && is_model(a.second)) fail("one of the two must be an artifact");
+  if (a.inputs.trust.has_signature() && !is_model(a.first) && !is_model(a.second))
+    fail("--signature is for one artifact, but '", a.first, "' and '", a.second,
+         "' are artifacts: keep each signature in the file beside its artifact");
   const NamedTensors inputs = inputs_for(a, is_model(a.first) ? a.second : a.first);
   const std::vector<HostArray> first = results_of(a.first, inputs, a), second = results_of(a.second, inputs, a);
   bool ok = true;
@@ -110,6 +113,7 @@ void compare_files(const Arguments& a) {
 /// the interpreter's.
 void compare_layers(const Arguments& a) {
   if (!is_model(a.first) || !a.second.empty()) fail("--layers compares the values of one .onnx file");
+  if (a.inputs.trust.is_given()) fail("--trusted-key is for artifacts; --layers compiles a model");
   gcc_graph::ModelOptions options;
   options.precision = a.precision;
   options.outputs = gcc_graph::computed_floats(a.first);

@@ -264,6 +264,7 @@ void add_generate_command(CLI::App& app) {
       ->check(CLI::Range(0, 1024));
   c->add_option("--target", a->program.target, "Use the code for this target instead of the best one for this machine");
   c->add_option("--device", a->program.device, "The same devices as for run");
+  a->program.trust.add_to(*c);
   c->add_flag("--json", a->json, "Print ids, tokens per second and the time to the first token as JSON");
   c->callback([a] { generate(*a); });
 }

@@ -21,6 +21,7 @@
 #include "tools/gcc-graph/inspect/step_times.h"
 #include "tools/gcc-graph/io/artifact_file.h"
 #include "tools/gcc-graph/io/golden.h"
+#include "tools/gcc-graph/io/trust_option.h"
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/support/json_text.h"
@@ -34,6 +35,7 @@ using Json = nlohmann::ordered_json;
 struct Arguments {
   std::string artifact, profile, html, dot, onnx, times;
   bool json = false, kernels = false, steps = false, precision = false;
+  TrustOption trust;
 };
 
 std::string text(const flatbuffers::String* s) { return s == nullptr ? "" : s->str(); }
@@ -309,8 +311,9 @@ void add_inspect_command(CLI::App& app) {
                 "Write the steps as an ONNX model, for viewers such as Netron, to this file; it cannot be run");
   c->add_option("--times", a->times, "File of bench --profile --json: shows on the page how long each step takes")
       ->needs(html);
+  a->trust.add_to(*c);
   c->callback([a] {
-    const ArtifactFile file = open_artifact(a->artifact);
+    const ArtifactFile file = open_artifact(a->artifact, a->trust);
     if (!a->html.empty() || !a->dot.empty() || !a->onnx.empty()) return write_pictures(file, *a);
     if (a->precision) return show_precision(file, *a);
     const Json json = describe(file, *a);

@@ -177,6 +177,8 @@ void add_run_command(CLI::App& app) {
     in_job([&](const gart::fleet::Hosts* hosts) {
       a->fleet.use(hosts);
       a->artifact = a->source.path();
+      TrustOption& trust = a->inputs.trust;
+      trust.use_stored(a->source.signature(trust.is_given() && !trust.has_signature()));
       run(*a);
     });
   });

@@ -5,6 +5,7 @@
 #include "tools/gcc-graph/commands/commands.h"
 #include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/signature.h"
+#include "tools/gcc-graph/io/trust_option.h"
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/serve/server.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 struct Arguments {
   serve::ServerOptions server;
+  TrustOption trust;
   std::string token_file;
   uint64_t memory = 0;
   std::vector<std::string> tokenizers;
@@ -46,6 +48,7 @@ void run(Arguments& a) {
   options.lanes.sequence_idle = std::chrono::seconds(a.sequence_seconds);
   options.drain = std::chrono::seconds(a.drain_seconds);
   options.models.trust.is_signed_by = is_signed_by;
+  options.models.trust.keys = a.trust.key_files();
   for (const std::string& key : options.models.trust.keys) is_signed_by({}, {}, key);  // refuses what is not a key
   options.version = gart::version();
   if (options.lanes.lanes == 0)
@@ -100,9 +103,7 @@ void add_serve_command(CLI::App& app) {
        "configuration and the chat template. May be given several times")
       ->allow_extra_args(false);
   c->add_option("--token-file", a->token_file, "Requests need the header Authorization: Bearer and this file's line");
-  c->add_option("--trusted", a->server.models.trust.keys,
-                "F.pem: run only models that the owner of this public key has signed; may be given several times")
-      ->allow_extra_args(false);
+  a->trust.add_keys_to(*c, "--trusted-key,--trusted");
   CLI::Option* certificate =
       c->add_option("--cert", a->server.http.certificate, "PEM file with the certificate's chain: serve HTTPS");
   c->add_option("--key", a->server.http.key, "PEM file with the certificate's private key")->needs(certificate);

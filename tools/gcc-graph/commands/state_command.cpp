@@ -31,13 +31,14 @@ void import_states(const Arguments& a) {
   check_writable(a.output);
   const gart::Program program = program_with_states(a);
   value_or_throw(program.load_states(a.states));
-  write_with_states(a.artifact, program, a.output);
+  write_with_states(a.artifact, a.load.trust, program, a.output);
 }
 
 void add_device_options(CLI::App& c, Arguments& a) {
   c.add_option("artifact", a.artifact, "The .gart file")->required();
   c.add_option("--device", a.load.device,
                "Where the file is loaded: cpu, cuda (default: the best device it has code for)");
+  a.load.trust.add_to(c);
 }
 
 }  // namespace

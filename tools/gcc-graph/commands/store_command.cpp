@@ -134,7 +134,8 @@ void add_store_command(CLI::App& app) {
       ->check(CLI::Range(int64_t{1}, kMostRows))
       ->capture_default_str();
   adds->add_option("--signature", a->signature,
-                   "FILE: keep this signature of the artifact, as gcc-graph sign writes it; serve --trusted reads it");
+                   "FILE: keep this signature of the artifact, as gcc-graph sign writes it; serve --trusted-key and "
+                   "run --store --trusted-key read it");
   has_json(adds);
   has_json(add_subcommand(*c, a, "list", "List all versions", list));
   CLI::App* shows = add_subcommand(*c, a, "show", "Show a version: digest, entry points, groups and devices", show);

@@ -72,6 +72,12 @@ struct Arguments {
   std::optional<int64_t> batch, seed, replicas, staleness;
   bool no_shuffle = false, resume = false, quiet = false;
   InputOptions load;
+
+  /// Also takes the signature of the store.
+  std::string path() {
+    load.trust.use_stored(source.signature(load.trust.is_given() && !load.trust.has_signature()));
+    return source.path();
+  }
 };
 
 class Training {
@@ -112,7 +118,7 @@ class Training {
     log.clear();
     if (!a_.quiet) summarize(*steps);
     checkpoint_.save(program_, facts_, place_);
-    if (!a_.output.empty()) write_with_states(a_.artifact, program_, a_.output);
+    if (!a_.output.empty()) write_with_states(a_.artifact, a_.load.trust, program_, a_.output);
     if (!loss.empty()) fail(loss, "; everything up to step ", place_.steps, " is saved");
     return is_finished;
   }
@@ -270,14 +276,15 @@ void add_train_command(CLI::App& app) {
   c->add_option("--entry", a->load.entry, "The entry point of a step")->capture_default_str();
   c->add_option("--threads", a->load.threads, "Threads that share a step; 0: one per CPU")->check(CLI::Range(0, 1024));
   c->add_option("--device", a->load.device, "cpu, cpu:0-3, cuda or cuda:1; default: the best the file has code for");
+  a->load.trust.add_to(*c);
   c->add_flag("--quiet", a->quiet, "Print no progress");
   c->callback([a] {
     in_job(
         [&](const gart::fleet::Hosts* hosts) {
-          a->artifact = a->source.path();
+          a->artifact = a->path();
           train(*a, hosts);
         },
-        [&](const gart::fleet::Hosts& hosts) { serve_replicas(hosts, [&] { return a->source.path(); }, a->load); });
+        [&](const gart::fleet::Hosts& hosts) { serve_replicas(hosts, [&] { return a->path(); }, a->load); });
   });
 }
 

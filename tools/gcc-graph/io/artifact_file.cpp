@@ -1,5 +1,6 @@
 #include "tools/gcc-graph/io/artifact_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -7,6 +8,9 @@
 
 #include "artifact_schema/verify.h"
 #include "artifact_schema/verify_assembly.h"
+#include "tools/gcc-graph/io/read_file.h"
+#include "tools/gcc-graph/io/signature.h"
+#include "tools/gcc-graph/io/trust_option.h"
 #include "tools/gcc-graph/support/fail.h"
 
 namespace gcg::tools {
@@ -17,7 +21,22 @@ gart::Status verify_whole(const gart::ArtifactView& artifact) {
   return gart::verify_assembly(artifact, assembly);
 }
 
-ArtifactFile open_artifact(const std::string& path) {
+namespace {
+
+/// Each key is read, so that a file that is not a key is refused even if another key has signed.
+void require_signed(const std::string& path, std::span<const uint8_t> bytes, const TrustOption& trust) {
+  if (!trust.is_given()) return;
+  std::vector<uint8_t> signature = trust.read().signature;
+  if (signature.empty()) signature = read_file(path + ".sig");
+  if (std::ranges::count_if(trust.key_files(), [&](const auto& k) { return is_signed_by(bytes, signature, k); }) == 0)
+    fail("cannot load '", path, "': it does not have a signature by a trusted key");
+}
+
+}  // namespace
+
+ArtifactFile open_artifact(const std::string& path) { return open_artifact(path, {}); }
+
+ArtifactFile open_artifact(const std::string& path, const TrustOption& trust) {
   if (std::filesystem::is_directory(path)) fail("cannot read ", path, ": it is a folder");
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   if (!file) fail("cannot read ", path, ": ", std::strerror(errno));
@@ -28,6 +47,7 @@ ArtifactFile open_artifact(const std::string& path) {
   file.read(reinterpret_cast<char*>(out.storage.data()), static_cast<std::streamsize>(size));
   if (!file) fail("cannot read ", path);
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(out.storage.data()), size);
+  require_signed(path, bytes, trust);
   if (auto status = gart::read_artifact(bytes, out.view); !status.ok()) fail(path, ": ", status.message);
   if (auto status = verify_whole(out.view); !status.ok()) fail(path, ": ", status.message);
   return out;

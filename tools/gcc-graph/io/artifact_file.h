@@ -9,6 +9,8 @@
 
 namespace gcg::tools {
 
+class TrustOption;
+
 struct ArtifactFile {
   std::vector<uint64_t> storage;  // the file's bytes, 8-byte aligned
   gart::ArtifactView view;
@@ -19,5 +21,7 @@ gart::Status verify_whole(const gart::ArtifactView& artifact);
 
 /// Reads and verifies digests and indices. Throws Error that names the file and the fault.
 ArtifactFile open_artifact(const std::string& path);
+/// If keys are given, also fails unless one of them has signed the bytes that it returns.
+ArtifactFile open_artifact(const std::string& path, const TrustOption& trust);
 
 }  // namespace gcg::tools

@@ -66,8 +66,9 @@ class Writer {
 
 }  // namespace
 
-void write_with_states(const std::string& from, const gart::Program& program, const std::string& to) {
-  const ArtifactFile artifact = open_artifact(from);
+void write_with_states(const std::string& from, const TrustOption& trust, const gart::Program& program,
+                       const std::string& to) {
+  const ArtifactFile artifact = open_artifact(from, trust);
   write_file(to, rewritten(artifact.view, [&](gart::ArtifactContent& content) {
                Writer writer(content);
                for (const gart::TensorInfo& info : program.program_states())

@@ -13,7 +13,8 @@ HostTensor literal_tensor(const gart::TensorInfo& info, const std::vector<int64_
   const auto dtype = static_cast<gcc_graph::DType>(info.dtype);
   std::vector<uint8_t> one(gart::size_of(info.dtype));
   if (!gcc_graph::parse_element(dtype, text, one.data()))
-    fail("--input ", info.name, "=", text, ": neither a .npy nor a .pb file, nor a number of the input's type, ",
+    fail("--input ", info.name, "=", text,
+         ": neither a .npy or .pb file, a picture or a sound, nor a number of the input's type, ",
          gcc_graph::name_of(dtype));
   HostTensor out{info.dtype, shape, {}};
   const int64_t bytes = checked_bytes(shape, info.dtype, "input '" + info.name + "'");

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "gcc_graph/values.h"
@@ -18,7 +19,10 @@ namespace gcg::tools {
 void InputOptions::add_to(CLI::App& c) {
   auto* inputs = c.add_option("--inputs", npz, "F.npz: one array per input, by name");
   auto* single =
-      c.add_option("--input", files, "NAME=F.npy, NAME=F.pb, or NAME=NUMBER for all elements; once per input");
+      c.add_option("--input", files,
+                   "NAME=F.npy, NAME=F.pb, a picture (.png, .jpg), a sound (.wav, .flac), or NAME=NUMBER for all "
+                   "elements; once per input");
+  media.add_to(c);
   c.add_option("--random", random_seed, "SEED: random numbers for every input that is not given")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
   c.add_option("--dim", dims,
@@ -120,10 +124,33 @@ SymbolValues known_extents(std::span<const gart::TensorInfo> infos, const NamedT
   return values;
 }
 
-/// Handles --input: reads arrays from files, and returns the texts of the other inputs.
-std::map<std::string, std::string> read_inputs(const std::vector<std::string>& options, NamedTensors& tensors) {
+/// The input's extents that a file does not decide: fixed ones, and those that --dim gives.
+std::vector<std::optional<int64_t>> given_extents(const gart::TensorInfo& info, const std::vector<std::string>& dims) {
+  std::map<std::string, int64_t> values;
+  for (const auto& [name, list] : parse_dims(dims))
+    if (list.size() == 1) values[name] = list[0];
+  std::vector<std::optional<int64_t>> extents;
+  for (const std::string& d : info.dims) {
+    const std::set<std::string> symbols = gcc_graph::symbols_of_extent(d);
+    const bool is_known = std::ranges::all_of(symbols, [&](const std::string& s) { return values.contains(s); });
+    extents.push_back(is_known ? std::optional(gcc_graph::extent_value(d, values)) : std::nullopt);
+  }
+  return extents;
+}
+
+HostTensor read_media(std::span<const gart::TensorInfo> infos, const std::string& name, const std::string& path,
+                      const InputOptions& options) {
+  const auto info = std::find_if(infos.begin(), infos.end(), [&](const auto& i) { return i.name == name; });
+  if (info == infos.end()) fail("the model has no input '", name, "'");
+  return media_tensor(*info, given_extents(*info, options.dims), path, options.media);
+}
+
+/// Handles --input: reads arrays, pictures and sounds from files, and returns the texts of the other inputs.
+std::map<std::string, std::string> read_inputs(std::span<const gart::TensorInfo> infos, const InputOptions& options,
+                                               NamedTensors& tensors) {
   std::map<std::string, std::string> numbers;
-  for (const std::string& text : options) {
+  bool has_pictures = false, has_sounds = false;
+  for (const std::string& text : options.files) {
     const auto eq = text.find('=');
     if (eq == std::string::npos || eq == 0) fail("--input ", text, ": expected NAME=FILE or NAME=NUMBER");
     const std::string name = text.substr(0, eq), value = text.substr(eq + 1);
@@ -132,9 +159,13 @@ std::map<std::string, std::string> read_inputs(const std::vector<std::string>& o
       tensors.emplace(name, read_npy(value));
     else if (value.ends_with(".pb"))
       tensors.emplace(name, read_pb(value));
-    else
+    else if (is_media(value)) {
+      (is_sound(value) ? has_sounds : has_pictures) = true;
+      tensors.emplace(name, read_media(infos, name, value, options));
+    } else
       numbers.emplace(name, value);
   }
+  options.media.check_use(has_pictures, has_sounds);
   return numbers;
 }
 
@@ -169,7 +200,7 @@ NamedTensors collect_inputs(std::span<const gart::TensorInfo> infos, const Input
     tensors = read_npz(options.npz, [&](const std::string& name, gart::DType dtype, const std::vector<int64_t>& shape) {
       check_array(infos, name, dtype, shape);
     });
-  const std::map<std::string, std::string> numbers = read_inputs(options.files, tensors);
+  const std::map<std::string, std::string> numbers = read_inputs(infos, options, tensors);
   std::set<std::string> names;
   for (const gart::TensorInfo& info : infos) names.insert(info.name);
   for (const auto& [name, tensor] : tensors)

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/gcc-graph/io/media_input.h"
 #include "tools/gcc-graph/io/tensor_io.h"
 #include "tools/gcc-graph/io/trust_option.h"
 #include "tools/gcc-graph/support/fail.h"
@@ -16,11 +17,12 @@ namespace gcg::tools {
 
 struct InputOptions {
   std::string npz;                 // --inputs F.npz
-  std::vector<std::string> files;  // --input NAME=F.npy|F.pb|NUMBER
-  int64_t random_seed = -1;        // --random SEED
-  std::vector<std::string> dims;   // --dim NAME=VALUE, for --random
-  std::string entry;               // the entry point; "": the first
-  std::string device;              // "": the best device
+  std::vector<std::string> files;  // --input NAME=F.npy|F.pb|F.png|F.wav|NUMBER
+  MediaOptions media;
+  int64_t random_seed = -1;       // --random SEED
+  std::vector<std::string> dims;  // --dim NAME=VALUE, for --random
+  std::string entry;              // the entry point; "": the first
+  std::string device;             // "": the best device
   std::string target;
   int threads = 0;
   std::string parallel;  // --parallel intra=2,inter=1,replicas=1

@@ -7,16 +7,20 @@
 
 namespace gcg::tools {
 
+void TrustOption::add_keys_to(CLI::App& command, const std::string& names) {
+  command
+      .add_option(names, keys_,
+                  "F.pem: refuse each artifact that neither this public key of Ed25519, nor another one given, has "
+                  "signed; once per key")
+      ->allow_extra_args(false);
+}
+
 void TrustOption::add_to(CLI::App& command) {
-  CLI::Option* keys = command
-                          .add_option("--trusted-key", keys_,
-                                      "F.pem: refuse the artifact unless this public key of Ed25519, or another one "
-                                      "given, has signed it; once per key")
-                          ->allow_extra_args(false);
+  add_keys_to(command);
   command
       .add_option("--signature", signature_,
                   "The signature that --trusted-key needs (default: the artifact's name with .sig)")
-      ->needs(keys);
+      ->needs(command.get_option("--trusted-key"));
 }
 
 TrustOption::Read TrustOption::read() const {
@@ -24,7 +28,10 @@ TrustOption::Read TrustOption::read() const {
   for (const std::string& path : keys_) read.files.push_back(read_file(path));
   for (const std::vector<uint8_t>& file : read.files)
     read.keys.emplace_back(reinterpret_cast<const char*>(file.data()), file.size());
-  if (signature_.empty()) return read;
+  if (signature_.empty()) {
+    read.signature = stored_;
+    return read;
+  }
   constexpr size_t kSignatureBytes = 64;
   read.signature = read_file(signature_);
   if (read.signature.size() != kSignatureBytes)

@@ -1,4 +1,4 @@
-// --trusted-key and --signature: load only an artifact that the owner of a key has signed.
+// --trusted-key and --signature: load only artifacts that the owner of a key has signed.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,20 @@ namespace gcg::tools {
 class TrustOption {
  public:
   void add_to(CLI::App& command);
+  /// Only --trusted-key, for commands whose signatures are in a store. `names`: of the option.
+  void add_keys_to(CLI::App& command, const std::string& names = "--trusted-key");
+
+  bool is_given() const { return !keys_.empty(); }
+  bool has_signature() const { return !signature_.empty() || !stored_.empty(); }
+  const std::vector<std::string>& key_files() const { return keys_; }
+  /// The signature that a store keeps with the artifact. --signature takes precedence.
+  void use_stored(std::vector<uint8_t> signature) { stored_ = std::move(signature); }
 
   /// The contents of the files, for LoadOptions.trusted_keys and .signature.
   struct Read {
     std::vector<std::vector<uint8_t>> files;
     std::vector<std::string_view> keys;  // views of `files`
-    std::vector<uint8_t> signature;
+    std::vector<uint8_t> signature;      // empty: the file beside the artifact
   };
   /// Throws Error if a file cannot be read.
   Read read() const;
@@ -28,6 +36,7 @@ class TrustOption {
  private:
   std::vector<std::string> keys_;
   std::string signature_;
+  std::vector<uint8_t> stored_;
 };
 
 }  // namespace gcg::tools

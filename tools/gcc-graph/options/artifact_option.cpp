@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "tools/gcc-graph/support/fail.h"
+#include "tools/store/signature_bytes.h"
 #include "tools/store/store.h"
 
 namespace gcg::tools {
@@ -22,6 +23,15 @@ std::string ArtifactOption::path() const {
   const gart::store::StoredVersion version = store.find(gart::store::parse_reference(model_));
   store.check(version);
   return store.path_of(version);
+}
+
+std::vector<uint8_t> ArtifactOption::signature(bool is_needed) const {
+  if (store_.empty()) return {};
+  const gart::store::Store store(store_, gart::store::Store::Access::read);
+  const gart::store::StoredVersion version = store.find(gart::store::parse_reference(model_));
+  if (is_needed && version.signature.empty())
+    fail("the model '", version.id, "@", version.version, "' has no signature in the store, which --trusted-key needs");
+  return gart::store::signature_bytes(version);
 }
 
 }  // namespace gcg::tools

@@ -26,7 +26,7 @@ struct Found {
 /// compare the file's digest, which takes about 10 ms per 100 MB.
 GART_API Result<Found> find(const std::string& store, const std::string& model, bool verify = true);
 
-/// find() and gart::load().
+/// find() and gart::load(). With trusted keys, the signature is that of the store, unless the options have one.
 GART_API Result<Program> load(const std::string& store, const std::string& model, const LoadOptions& options = {});
 
 }  // namespace gart::store
