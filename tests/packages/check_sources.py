@@ -100,8 +100,10 @@ class Bill(unittest.TestCase):
             for path in (os.path.join(folder, n) for n in names):
                 if not os.path.islink(path):
                     with open(path, "rb") as file:
-                        if file.read(8).startswith((b"\x7fELF", b"!<arch>")):
-                            installed.add(os.path.basename(path))
+                        content = file.read()
+                    if content.startswith((b"\x7fELF", b"!<arch>")):
+                        installed.add(os.path.basename(path))
+                        self.assertNotIn(TREE.encode() + b"/", content, f"{path} has the folder of the build")
         self.assertEqual(installed, {os.path.basename(name) for name, p in self.packages.items() if "packageFileName" in p})
         self.assertLessEqual({"libgart.so.0", "libgart_store.so.0" if "gcc-graph" in installed else "libgart.a"}, installed)
 
