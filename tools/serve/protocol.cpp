@@ -191,11 +191,9 @@ void Protocol::route_v2(Call call) {
 void Protocol::route_model(Call call) {
   if (call.is({"infer"})) return infer(std::move(call));
   call.need("GET");
-  if (call.path.empty())
-    return with_model(call, [](const Model& m) { return json_reply(metadata_json(m)); });
+  if (call.path.empty()) return with_model(call, [](const Model& m) { return json_reply(metadata_json(m)); });
   if (call.is({"ready"})) return with_model(call, [](const Model&) { return json_reply("{}"); });
-  if (call.is({"config"}))
-    return with_model(call, [](const Model& m) { return json_reply(configuration_json(m)); });
+  if (call.is({"config"})) return with_model(call, [](const Model& m) { return json_reply(configuration_json(m)); });
   if (call.is({"stats"}))
     return with_model(call, [this](const Model& m) { return json_reply(statistics_json(m.id())); });
   refuse(404, "this server has nothing at ", call.request.target.substr(0, 100));
