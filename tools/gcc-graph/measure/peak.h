@@ -66,7 +66,7 @@ inline double fma_peak(bool avx512, bool with_loads) {
 
 /// GB/s of one core that reads `data`: the rate of the fastest part of 4 MiB. Each part is read once.
 inline double read_bandwidth(const void* data, int64_t bytes) {
-  using Lanes [[gnu::vector_size(64)]] = uint64_t;  // sums may wrap around
+  using Lanes [[gnu::vector_size(64)]] = uint64_t;         // sums may wrap around
   constexpr int64_t stretch = (4 << 20) / 64, ahead = 64;  // cache lines
   const auto* lines = static_cast<const Lanes*>(data);
   Lanes sums[4] = {};
