@@ -4,6 +4,7 @@ get a sentence."""
 import json
 import os
 import random
+import signal
 import threading
 import time
 import unittest
@@ -63,9 +64,24 @@ class Memory(CliCase):
 
     @staticmethod
     def mapped(server):
-        """The artifacts that the process maps, by the system's account."""
-        with open(f"/proc/{server.process.pid}/maps", encoding="utf-8") as file:
-            return {line.split()[-1] for line in file if "/objects/" in line}
+        """The artifacts that the process maps, by the system's account. The process is stopped meanwhile, because the account takes
+        several reads, between which models come and go."""
+        folder = f"/proc/{server.process.pid}"
+
+        def runs(task):
+            try:
+                with open(f"{folder}/task/{task}/stat", encoding="utf-8") as file:
+                    return file.read().rpartition(")")[2].split()[0] not in "TXZ"
+            except FileNotFoundError:  # the thread has ended
+                return False
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            while any(map(runs, os.listdir(folder + "/task"))):
+                time.sleep(0.0005)
+            with open(folder + "/maps", encoding="utf-8") as file:
+                return {line.split()[-1] for line in file if "/objects/" in line}
+        finally:
+            server.process.send_signal(signal.SIGCONT)
 
     def states(self, server):
         return {m["name"]: (m["state"], m["reason"]) for m in server.json("POST", "/v2/repository/index", {})[1]}
