@@ -22,7 +22,7 @@ packages=(
   libpng-dev libjpeg-dev libsndfile1-dev                         # pictures and sounds as inputs
   python3 python3-venv python3-dev binutils                      # model maker, comparisons, size checks
   xz-utils                                                       # bundles for machines with a GPU
-  dpkg-dev                                                       # the dependencies of packages
+  dpkg-dev file                                                  # the dependencies of packages
   g++-aarch64-linux-gnu qemu-user-static                         # the runtime for aarch64, and its tests
   libopenmpi-dev openmpi-bin                                     # models over several hosts
 )
