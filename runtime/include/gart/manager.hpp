@@ -47,8 +47,8 @@ class DeviceQueues;
 /// Any thread may use it.
 class GART_API Manager {
  public:
-  /// Devices that `memory` does not name have the memory that the programs' files give them. Fails if a limit is not
-  /// above 0 or a device is named twice.
+  /// Devices that `memory` does not name have the memory that the programs' files give them. A name that no program's
+  /// device has here limits nothing. Fails if a limit is not above 0 or a device is named twice.
   static Result<Manager> open(std::span<const MemoryLimit> memory = {});
   /// The devices on which programs were loaded, in the order of their first use.
   std::vector<DeviceLoad> devices() const;
