@@ -242,7 +242,7 @@ void add_bench_command(CLI::App& app) {
       a->fleet.use(hosts);
       a->artifact = a->source.path();
       TrustOption& trust = a->inputs.trust;
-      trust.use_stored(a->source.signature(trust.is_given() && !trust.has_signature()));
+      trust.use_stored(a->source.signature(trust.needs_signature()));
       if (a->inputs.npz.empty() && a->inputs.files.empty() && a->inputs.random_seed < 0) a->inputs.random_seed = 1;
       run(*a);
     });

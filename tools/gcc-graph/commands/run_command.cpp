@@ -178,7 +178,7 @@ void add_run_command(CLI::App& app) {
       a->fleet.use(hosts);
       a->artifact = a->source.path();
       TrustOption& trust = a->inputs.trust;
-      trust.use_stored(a->source.signature(trust.is_given() && !trust.has_signature()));
+      trust.use_stored(a->source.signature(trust.needs_signature()));
       run(*a);
     });
   });

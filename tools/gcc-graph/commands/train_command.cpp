@@ -75,7 +75,7 @@ struct Arguments {
 
   /// Also takes the signature of the store.
   std::string path() {
-    load.trust.use_stored(source.signature(load.trust.is_given() && !load.trust.has_signature()));
+    load.trust.use_stored(source.signature(load.trust.needs_signature()));
     return source.path();
   }
 };

@@ -21,6 +21,8 @@ class TrustOption {
   bool is_given() const { return !keys_.empty(); }
   bool has_signature() const { return !signature_.empty() || !stored_.empty(); }
   const std::vector<std::string>& key_files() const { return keys_; }
+  /// True if keys are given, but no signature yet.
+  bool needs_signature() const { return is_given() && !has_signature(); }
   /// The signature that a store keeps with the artifact. --signature takes precedence.
   void use_stored(std::vector<uint8_t> signature) { stored_ = std::move(signature); }
 
