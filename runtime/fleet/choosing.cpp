@@ -1,7 +1,6 @@
 // Chooses devices of groups while requests run: for a whole request when it begins, and for each group when it may
 // begin.
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "runtime/errors.h"
@@ -45,15 +44,13 @@ std::shared_ptr<const Placement> FleetState::place_by_load(std::span<const int64
 /// The device's memory in use if the request also runs the group there: the weights of all programs, the request's
 /// values there, and the group's arena. No value is released before the request ends.
 int64_t FleetState::bytes_with(const Values& of, uint32_t device) const {
-  std::vector<uint32_t> more;
-  for_each_value(of, [&](uint32_t value) {
-    if (!of.before.has(value, device)) more.push_back(value);
-  });
-  std::sort(more.begin(), more.end());
-  more.erase(std::unique(more.begin(), more.end()), more.end());
   int64_t bytes = weights_[device] + lanes_[device]->weights_of_others() + of.before.on(device) +
                   int64_t(assembly.groups[of.group].peak_bytes);
-  for (const uint32_t value : more) bytes += of.sizes[value];
+  std::vector<uint8_t> counted(assembly.values.size());
+  for_each_value(of, [&](uint32_t value) {
+    if (!of.before.has(value, device) && counted[value] == 0) bytes += of.sizes[value];
+    counted[value] = 1;
+  });
   return bytes;
 }
 
@@ -66,21 +63,20 @@ bool FleetState::may_hold(const Values& of, uint32_t device, Candidate& as) cons
   return bytes <= memory;
 }
 
-/// The best device for a group among those that can hold its values. `candidate` gives a device as a candidate;
-/// nullopt: the device is none.
-template <class F>
-std::pair<uint32_t, Candidate> FleetState::best_device(const Values& of, const F& candidate) const {
+/// The best device for a group among those that can hold its values. `request`: null: the request begins.
+std::pair<uint32_t, Candidate> FleetState::best_device(const Values& of, const Progress* request) const {
   uint32_t best = kNone;
   Candidate of_best;
   bool is_too_large = false;
   for (uint32_t device = 0; device < lanes_.size(); ++device) {
     if (!may_run(of.group, device) || lanes_[device]->is_lost()) continue;
-    std::optional<Candidate> c = candidate(device);
-    if (!c) continue;
-    if (!may_hold(of, device, *c))
+    if (request != nullptr && request->reached[device] == 0) continue;
+    Candidate c =
+        request == nullptr ? planned_candidate(of.group, device) : current_candidate(of.group, device, *request);
+    if (!may_hold(of, device, c))
       is_too_large = true;
-    else if (best == kNone || is_better(*c, of_best))
-      best = device, of_best = *c;
+    else if (best == kNone || is_better(c, of_best))
+      best = device, of_best = c;
   }
   if (best == kNone && is_too_large) fail_too_small(of);
   const uint32_t before = places_[of.group];
@@ -103,8 +99,7 @@ Candidate FleetState::planned_candidate(uint32_t group, uint32_t device) const {
 /// Chooses the device of a group of the request that begins.
 void FleetState::plan(uint32_t group, std::span<const int64_t> sizes) {
   const Values of{group, calls_of_[group], sizes, value_bytes_, {}};
-  const auto [best, candidate] =
-      best_device(of, [&](uint32_t device) { return std::optional(planned_candidate(group, device)); });
+  const auto [best, candidate] = best_device(of, nullptr);
   places_[group] = best;
   if (!sizes.empty()) for_each_value(of, [&](uint32_t value) { value_bytes_.add(value, best, sizes[value]); });
   ends_[group] = free_at_[best] = std::max(candidate.free_at, candidate.arrival) + candidate.us;
@@ -128,15 +123,11 @@ Candidate FleetState::current_candidate(uint32_t group, uint32_t device, const P
 Choice FleetState::choose_now(uint32_t group, const Progress& request) {
   const std::lock_guard lock(mutex_);
   const Values of{group, request.calls, request.sizes, request.values, request.held};
-  const auto candidate = [&](uint32_t device) -> std::optional<Candidate> {
-    if (request.reached[device] == 0) return std::nullopt;
-    return current_candidate(group, device, request);
-  };
   uint32_t chosen = request.device[group];
-  std::optional<Candidate> planned = candidate(chosen);
-  const bool stays = planned && planned->free_at == 0 && !lanes_[chosen]->is_lost() && may_hold(of, chosen, *planned) &&
-                     !planned->lacks;
-  if (!stays) chosen = best_device(of, candidate).first;
+  Candidate planned = current_candidate(group, chosen, request);
+  const bool stays = request.reached[chosen] != 0 && planned.free_at == 0 && !lanes_[chosen]->is_lost() &&
+                     may_hold(of, chosen, planned) && !planned.lacks;
+  if (!stays) chosen = best_device(of, &request).first;
   places_[group] = chosen;
   return {chosen, lanes_[chosen].get(), int64_t(times_[at(group, chosen)])};
 }

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "artifact_schema/reader.h"
@@ -91,8 +90,7 @@ struct FleetState final : Chooser {
   Candidate planned_candidate(uint32_t group, uint32_t device) const;
   Candidate current_candidate(uint32_t group, uint32_t device, const Progress& request) const;
   bool may_hold(const Values& of, uint32_t device, Candidate& as) const;
-  template <class F>
-  std::pair<uint32_t, Candidate> best_device(const Values& of, const F& candidate) const;
+  std::pair<uint32_t, Candidate> best_device(const Values& of, const Progress* request) const;
   int64_t bytes_with(const Values& of, uint32_t device) const;
   void sum_weights();
   [[noreturn]] void fail_too_small(const Values& of) const;
