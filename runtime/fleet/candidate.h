@@ -1,5 +1,5 @@
-// Places the groups of a request when it begins: each group goes where it is estimated to end first, given the work
-// that the devices already have.
+// A device as a candidate for a group: the group goes where it is estimated to end first, given the work that the
+// devices already have.
 #pragma once
 
 namespace gart::fleet {

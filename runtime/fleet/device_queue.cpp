@@ -68,6 +68,36 @@ void DeviceQueue::keep(QueuedCall& queued) {
   queue_ = merged(queue_, &queued);
 }
 
+void DeviceQueue::expect(Expected& of, int groups, int64_t us) {
+  {
+    const std::lock_guard lock(expecting_);
+    const bool was_linked = of.groups > 0;
+    of.groups += groups;
+    of.us += groups * us;
+    if (!was_linked && of.groups > 0) {
+      of.previous = nullptr;
+      of.next = std::exchange(expected_, &of);
+      if (of.next != nullptr) of.next->previous = &of;
+    } else if (was_linked && of.groups == 0) {
+      (of.previous != nullptr ? of.previous->next : expected_) = of.next;
+      if (of.next != nullptr) of.next->previous = of.previous;
+    }
+  }
+  groups_.fetch_add(groups, std::memory_order_relaxed);
+  ahead_us_.fetch_add(groups * us, std::memory_order_relaxed);
+}
+
+Ahead DeviceQueue::ahead_of(uint64_t order) const {
+  const std::lock_guard lock(expecting_);
+  Ahead sum;
+  for (const Expected* of = expected_; of != nullptr; of = of->next) {
+    if (of->order >= order) continue;
+    sum.groups += of->groups;
+    sum.us += of->us;
+  }
+  return sum;
+}
+
 bool DeviceQueue::add_weights(int64_t bytes) {
   int64_t before = weight_bytes();
   do {

@@ -40,6 +40,22 @@ struct QueuedCall {
   QueuedCall* left = nullptr;
 };
 
+/// The work that a running request will do on a device. The request owns it, and the queue links it while it has
+/// groups.
+struct Expected {
+  uint64_t order = 0;  // the job's number
+  int groups = 0;
+  int64_t us = 0;
+  Expected* next = nullptr;
+  Expected* previous = nullptr;
+};
+
+/// Work that waits for a device.
+struct Ahead {
+  int groups = 0;
+  int64_t us = 0;
+};
+
 class DeviceQueue {
  public:
   /// `name`: the device here. `memory`: its bytes for weights and values; 0: no limit is known. Throws Failure.
@@ -54,11 +70,10 @@ class DeviceQueue {
   /// The same as push(), but called by the queue's own thread.
   void keep(QueuedCall& queued);
 
-  /// Adds `groups` groups (may be negative) of `us` microseconds each to the expected work.
-  void expect(int groups, int64_t us) {
-    groups_.fetch_add(groups, std::memory_order_relaxed);
-    ahead_us_.fetch_add(groups * us, std::memory_order_relaxed);
-  }
+  /// Adds `groups` groups (may be negative) of `us` microseconds each to the expected work of a request.
+  void expect(Expected& of, int groups, int64_t us);
+  /// The expected work of requests with smaller numbers.
+  Ahead ahead_of(uint64_t order) const;
   /// Adds bytes (may be negative) of values that running requests make here.
   void hold(int64_t bytes) { held_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
   int64_t held_bytes() const { return held_bytes_.load(std::memory_order_relaxed); }
@@ -87,6 +102,8 @@ class DeviceQueue {
   std::atomic<bool> stop_{false}, busy_{false};
   std::atomic<int64_t> ahead_us_{0}, held_bytes_{0}, weight_bytes_{0};
   std::atomic<int> groups_{0}, lanes_{0};
+  mutable std::mutex expecting_;
+  Expected* expected_ = nullptr;  // the requests that have groups here; guarded by expecting_
   // The oldest call, the root of a skew heap: it allocates nothing, so that it cannot fail. Only the thread uses it.
   QueuedCall* queue_ = nullptr;
   alignas(64) std::atomic<QueuedCall*> inbox_{nullptr};  // calls that others pushed; the newest comes first

@@ -9,8 +9,7 @@ namespace {
 
 // Number of sets of fetched values whose routes are kept; other routes are computed again each time.
 constexpr size_t kMaxRoutes = 64;
-constexpr uint64_t kTimesKept = 64;  // number of requests after which times_ is computed again
-constexpr double kHandOverUs = 2;    // minimum time to hand a call over to another device, in microseconds
+constexpr uint64_t kTimesPublished = 64;  // number of requests after which shared devices learn new times
 
 std::vector<TensorInfo> infos_of(const Assembly& assembly, const std::vector<uint32_t>& values) {
   std::vector<TensorInfo> infos;
@@ -57,8 +56,6 @@ FleetState::FleetState(Assembly model, std::unique_ptr<Engines> device_engines, 
       times_(choices_.size()),
       free_at_(lanes_.size()),
       ends_(places_.size()),
-      value_bytes_(lanes_.size()),
-      there_(chooses() ? assembly.values.size() * lanes_.size() : 0),
       calls_of_(places_.size()) {
   for (uint32_t call = 0; call < assembly.calls.size(); ++call) calls_of_[assembly.calls[call].group].push_back(call);
   std::unique_lock lock(mutex_);
@@ -149,13 +146,16 @@ void FleetState::keep_what_fits(uint32_t device) {
   }
 }
 
-std::shared_ptr<Placement> FleetState::make_placement() const {
+std::shared_ptr<Placement> FleetState::make_placement() {
   auto placement = std::make_shared<Placement>();
   placement->device = places_;
   for (const uint32_t device : places_) {
     placement->lane.push_back(lanes_[device].get());
     placement->has_spaces = placement->has_spaces || lanes_[device]->engine().space() != nullptr;
   }
+  for (const auto& lane : lanes_)
+    if (chooses() && lane != nullptr && lane->engine().space() != nullptr) placement->has_spaces = true;
+  if (chooses()) placement->chooser = this;
   if (chooses() || shares_)
     for (uint32_t group = 0; group < places_.size(); ++group)
       placement->us.push_back(int64_t(chooses() ? times_[at(group, places_[group])] : time_of(group, places_[group])));
@@ -242,104 +242,10 @@ void FleetState::fail_lost(uint32_t group, uint32_t device, const std::string& r
        "' and has room for it: ", reasons);
 }
 
-void FleetState::look_up_times() {
-  for (auto& placement : chosen_) placement = nullptr;
-  for (uint32_t group = 0; group < places_.size(); ++group)
-    for (uint32_t device = 0; device < lanes_.size(); ++device) times_[at(group, device)] = time_of(group, device);
-}
-
-/// Sums the bytes of weights on each device.
-void FleetState::sum_weights() {
-  weights_.clear();
-  for (uint32_t device = 0; device < lanes_.size(); ++device) weights_.push_back(weights_on(device));
-}
-
-/// Places group by group, in the order of their first calls. Requests whose groups get the same devices share a
-/// placement.
-std::shared_ptr<const Placement> FleetState::place_by_load(std::span<const int64_t> sizes) {
-  if (requests_++ % kTimesKept == 0) look_up_times();
-  for (uint32_t device = 0; device < lanes_.size(); ++device)
-    if (lanes_[device] != nullptr) free_at_[device] = double(lanes_[device]->queue().ahead_us());
-  for (double& end : ends_) end = -1;
-  std::fill(value_bytes_.begin(), value_bytes_.end(), 0);
-  std::fill(there_.begin(), there_.end(), uint8_t{0});
-  for (const PartCall& call : assembly.calls)
-    if (ends_[call.group] < 0) choose(call.group, sizes);
-  for (const auto& placement : chosen_)
-    if (placement != nullptr && placement->device == places_) return placement;
-  return chosen_[++placements_made_ % chosen_.size()] = make_placement();
-}
-
-/// The device's memory in use if the request also runs `group` there: the weights of all programs, the request's values
-/// there, and the group's arena. No value is released before the request ends.
-int64_t FleetState::bytes_with(uint32_t group, uint32_t device, std::span<const int64_t> sizes) const {
-  int64_t bytes = weights_[device] + lanes_[device]->weights_of_others() + value_bytes_[device] +
-                  int64_t(assembly.groups[group].peak_bytes);
-  for_each_value(group, [&](uint32_t value) {
-    if (there_[value * lanes_.size() + device] == 0) bytes += sizes[value];
-  });
-  return bytes;
-}
-
-void FleetState::put(uint32_t group, uint32_t device, std::span<const int64_t> sizes) {
-  places_[group] = device;
-  if (sizes.empty()) return;
-  for_each_value(group, [&](uint32_t value) {
-    uint8_t& there = there_[value * lanes_.size() + device];
-    if (there == 0) value_bytes_[device] += sizes[value];
-    there = 1;
-  });
-}
-
-Candidate FleetState::candidate(uint32_t group, uint32_t device) const {
-  const Lane& lane = *lanes_[device];
-  Candidate c{lane.queue().groups() >= most_waiting_, free_at_[device], 0, times_[at(group, device)]};
-  for (const uint32_t value : assembly.calls[calls_of_[group].front()].inputs) {
-    if (assembly.values[value].maker == kNone) continue;
-    const uint32_t maker = assembly.calls[assembly.values[value].maker].group;
-    c.arrival = std::max(c.arrival, ends_[maker] + (places_[maker] == device ? 0 : kHandOverUs));
-  }
-  return c;
-}
-
-/// Chooses the device of a group among the devices with enough memory for it.
-void FleetState::choose(uint32_t group, std::span<const int64_t> sizes) {
-  uint32_t best = kNone;
-  Candidate of_best;
-  bool is_too_large = false;
-  for (uint32_t device = 0; device < lanes_.size(); ++device) {
-    if (!may_run(group, device) || lanes_[device]->is_lost()) continue;
-    Candidate c = candidate(group, device);
-    if (const int64_t memory = memory_of(device); memory > 0 && !sizes.empty()) {
-      const int64_t bytes = bytes_with(group, device, sizes);
-      if (bytes > memory) {
-        is_too_large = true;
-        continue;
-      }
-      c.lacks = bytes + lanes_[device]->queue().held_bytes() > memory;
-    }
-    if (best == kNone || is_better(c, of_best)) best = device, of_best = c;
-  }
-  if (best == kNone && is_too_large) fail_too_small(group, sizes);
-  if (best == kNone) fail_lost(group, places_[group], lanes_[places_[group]]->loss().message);
-  put(group, best, sizes);
-  ends_[group] = free_at_[best] = std::max(of_best.free_at, of_best.arrival) + of_best.us;
-}
-
-void FleetState::fail_too_small(uint32_t group, std::span<const int64_t> sizes) const {
-  std::string devices;
-  for (uint32_t device = 0; device < lanes_.size(); ++device)
-    if (may_run(group, device) && !lanes_[device]->is_lost())
-      devices += text(devices.empty() ? "'" : ", '", assembly.devices[device].name, "' has ", memory_of(device),
-                      " bytes, ", bytes_with(group, device, sizes), " are needed");
-  fail(ErrorCode::out_of_memory, "group '", assembly.groups[group].name,
-       "' fits on no device with these inputs: ", devices);
-}
-
 std::shared_ptr<const Placement> FleetState::placement(std::span<const int64_t> sizes) {
   std::unique_lock lock(mutex_);
   if (chooses()) return place_by_load(sizes);
-  if (shares_ && requests_++ % kTimesKept == 0) publish();
+  if (shares_ && requests_++ % kTimesPublished == 0) publish();
   const auto& lanes = placement_->lane;
   if (std::none_of(lanes.begin(), lanes.end(), [](const Lane* lane) { return lane->is_lost(); })) return placement_;
   lock.unlock();

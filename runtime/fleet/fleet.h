@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include "gart/fleet.hpp"
 #include "runtime/fleet/assembly.h"
 #include "runtime/fleet/candidate.h"
+#include "runtime/fleet/placement.h"
 #include "runtime/fleet/request.h"
 #include "runtime/memory.h"
 
@@ -28,7 +28,7 @@ class Engines {
 
 namespace detail {
 
-struct FleetState {
+struct FleetState final : Chooser {
   /// Opens the devices on which groups are placed. `requests`: the number that may run at once. `choices`: groups x
   /// devices; 1 if a request may run the group on that device. If `choices` is empty, groups stay on their `places`.
   /// `shared`: the queues that it shares with other programs; null: it has its own.
@@ -43,6 +43,10 @@ struct FleetState {
   DeviceInfo device(uint32_t index);
   /// The device of each group. If requests choose devices, the choice of the last request.
   std::vector<uint32_t> places() const;
+  Choice choose_now(uint32_t group, const Progress& request) override;
+  Lane* lane(uint32_t group, uint32_t device) const override {
+    return may_run(group, device) ? lanes_[device].get() : nullptr;
+  }
 
   const Assembly assembly;
   std::vector<TensorInfo> inputs, outputs, values;
@@ -52,10 +56,18 @@ struct FleetState {
  private:
   bool chooses() const { return !choices_.empty(); }  // True if each request chooses devices
   size_t at(uint32_t group, uint32_t device) const { return group * lanes_.size() + device; }
-  /// Calls f for each value that the group reads or makes; may call it several times for a value.
+  /// The values that a group reads and makes, and those that the request already has on the devices.
+  struct Values {
+    uint32_t group = 0;
+    std::span<const uint32_t> calls;  // the group's calls
+    std::span<const int64_t> sizes;   // per value; empty: not known
+    const ValueBytes& before;
+    std::span<const int64_t> held;  // per device: the request's values that the device's queue counts; may be empty
+  };
+  /// Calls f for each of the group's values; may call it several times for a value.
   template <class F>
-  void for_each_value(uint32_t group, const F& f) const {
-    for (const uint32_t call : calls_of_[group])
+  void for_each_value(const Values& of, const F& f) const {
+    for (const uint32_t call : of.calls)
       for (const auto* list : {&assembly.calls[call].inputs, &assembly.calls[call].outputs})
         for (const uint32_t value : *list) f(value);
   }
@@ -67,19 +79,21 @@ struct FleetState {
   void add_parts(Lane& lane, std::span<const uint32_t> parts, int64_t weights) const;
   void try_open(uint32_t device, std::unique_lock<std::mutex>& lock);
   void keep_what_fits(uint32_t device);
-  std::shared_ptr<Placement> make_placement() const;
+  std::shared_ptr<Placement> make_placement();
   void publish();
   bool is_lost(uint32_t group) const;
   void place_anew(uint32_t group, std::unique_lock<std::mutex>& lock);
   [[noreturn]] void fail_lost(uint32_t group, uint32_t device, const std::string& reasons) const;
   void look_up_times();
   std::shared_ptr<const Placement> place_by_load(std::span<const int64_t> sizes);
-  void choose(uint32_t group, std::span<const int64_t> sizes);
-  Candidate candidate(uint32_t group, uint32_t device) const;
-  int64_t bytes_with(uint32_t group, uint32_t device, std::span<const int64_t> sizes) const;
-  void put(uint32_t group, uint32_t device, std::span<const int64_t> sizes);
+  void plan(uint32_t group, std::span<const int64_t> sizes);
+  Candidate planned_candidate(uint32_t group, uint32_t device) const;
+  Candidate current_candidate(uint32_t group, uint32_t device, const Progress& request) const;
+  bool may_hold(const Values& of, uint32_t device, Candidate& as) const;
+  std::pair<uint32_t, Candidate> best_device(const Values& of, const Progress* request) const;
+  int64_t bytes_with(const Values& of, uint32_t device) const;
   void sum_weights();
-  [[noreturn]] void fail_too_small(uint32_t group, std::span<const int64_t> sizes) const;
+  [[noreturn]] void fail_too_small(const Values& of) const;
   double time_of(uint32_t group, uint32_t device) const;
   double load_of(uint32_t device, uint32_t with) const;
   bool has_room(uint32_t device, uint32_t with) const;
@@ -105,12 +119,10 @@ struct FleetState {
   std::array<std::shared_ptr<const Placement>, 8> chosen_;  // the latest placements made with times_
   size_t placements_made_ = 0;                              // number of placements made
   std::vector<double> free_at_, ends_;                      // per device: when its queue is empty; per group of the
-                                                            // current request: its end
-  // Per device: bytes of weights, and bytes of the current request's values.
-  std::vector<int64_t> weights_, value_bytes_;
-  std::vector<uint8_t> there_;                   // values x devices: 1 if the device gets the value in the current
-                                                 // request
-  std::vector<std::vector<uint32_t>> calls_of_;  // per group
+                                                            // request that begins: its end
+  std::vector<int64_t> weights_;                            // per device: bytes
+  ValueBytes value_bytes_;                                  // the values of the request that begins
+  std::vector<std::vector<uint32_t>> calls_of_;             // per group
 };
 
 struct OpenRequest {

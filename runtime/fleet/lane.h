@@ -43,7 +43,7 @@ class Lane {
   const Error& loss() const { return loss_; }
 
   // For use by the queue's thread.
-  Engine& engine() { return *engine_; }
+  Engine& engine() const { return *engine_; }
   void lose(const Error& why) noexcept;
 
  private:

@@ -26,6 +26,7 @@ EngineBuffers& engine_buffers() {
 RequestState::RequestState(const Shared& shared)
     : shared_(shared),
       assembly_(shared.assembly),
+      course_(shared.assembly),
       values_(assembly_.values.size()),
       sizes_(assembly_.values.size()),
       calls_(new CallState[assembly_.calls.size()]),
@@ -136,16 +137,14 @@ void RequestState::start(std::shared_ptr<const Placement> placement) {
     for (const uint32_t value : call.outputs)
       for (const uint32_t symbol : assembly_.carried[value]) slots_.known[symbol] = 0;
   }
-  placement_ = std::move(placement);
+  if (course_.placement() != nullptr && course_.has_moved()) placed_placement_ = nullptr;
+  course_.follow(std::move(placement), *route_, sizes_);
   place_values();
   failed_.store(false, std::memory_order_relaxed);
   error_ = {};
-  expect(1);
   const std::optional<uint64_t> order = shared_.gate.enter();
-  if (!order) {
-    expect(-1);
-    fail(ErrorCode::busy, "as many requests as the fleet's limit allows are in progress");
-  }
+  if (!order) fail(ErrorCode::busy, "as many requests as the fleet's limit allows are in progress");
+  course_.begin(*order);
   for (uint32_t call = 0; call < assembly_.calls.size(); ++call) calls_[call].time = {};
   for (const uint32_t call : route_->calls) {
     calls_[call].queued.order = *order;
@@ -154,16 +153,46 @@ void RequestState::start(std::shared_ptr<const Placement> placement) {
   under_way_.store(true, std::memory_order_relaxed);
   began_ = now_ns();
   open_.store(uint32_t(route_->first.size()) + 1, std::memory_order_relaxed);
-  for (const uint32_t call : route_->first) lane_of(call).push(calls_[call].queued);
+  for (const uint32_t call : route_->first) final_lane_of(call).push(calls_[call].queued);
   end_one();
 }
 
-void RequestState::expect(int groups) {
-  if (placement_->us.empty()) return;
-  for (const PartCall& call : assembly_.calls)
-    for (const uint32_t value : call.outputs) placement_->lane[call.group]->queue().hold(groups * sizes_[value]);
-  for (size_t group = 0; group < placement_->us.size(); ++group)
-    placement_->lane[group]->queue().expect(groups, placement_->us[group]);
+/// The lane of a call whose inputs exist. If no device can run it, the request fails, and the call finds that when its
+/// turn comes.
+Lane& RequestState::final_lane_of(uint32_t call) noexcept {
+  if (course_.chooses())
+    if (const Result<void> chosen = guarded([&] { choose_device(call); }); !chosen) note_failure(chosen.error());
+  return lane_of(call);
+}
+
+/// Chooses the device of the call's group, unless an earlier call of the group did.
+void RequestState::choose_device(uint32_t call) {
+  const uint32_t group = assembly_.calls[call].group;
+  const std::lock_guard lock(course_.mutex());
+  if (course_.is_final(group)) return;
+  std::vector<uint8_t> reached(assembly_.devices.size(), 1);
+  for (const uint32_t member : course_.calls_of(group)) {
+    for (const uint32_t value : assembly_.calls[member].outputs)
+      if (course_.size_of(value) == 0) course_.set_size(value, known_bytes(value));
+    for (uint32_t device = 0; device < reached.size(); ++device)
+      for (const uint32_t value : assembly_.calls[member].inputs)
+        if (const Lane* lane = course_.lane_on(device, member); lane != nullptr && !can_read(value, *lane))
+          reached[device] = 0;
+  }
+  if (!course_.choose(group, reached)) return;
+  for (const uint32_t member : course_.calls_of(group)) place_outputs(member);
+}
+
+/// The bytes of a value whose extents are known by now; otherwise 0.
+int64_t RequestState::known_bytes(uint32_t index) {
+  const Value& value = assembly_.values[index];
+  const std::lock_guard lock(run_bound_mutex_);
+  int64_t bytes = int64_t(size_of(value.info.dtype));
+  for (const uint32_t dim : value.dims) {
+    if (!slots_.known[dim] || slots_[dim] < 0 || slots_[dim] > kMaxExtent) return 0;
+    if (__builtin_mul_overflow(bytes, slots_[dim], &bytes)) return 0;
+  }
+  return bytes;
 }
 
 void RequestState::run_call(Lane& lane, uint32_t index) {
@@ -222,7 +251,10 @@ void RequestState::work(Lane& lane, uint32_t call) noexcept {
     run_call(lane, call);
   });
   if (timed) note_time(lane, call, begin, now_ns());
-  if (done) return pass_on(lane, call);
+  if (done) {
+    course_.end_call(call);
+    return pass_on(lane, call);
+  }
   if (done.error().code == ErrorCode::device_lost) lane.lose(done.error());
   const Result<void> noted = guarded([&] {
     const Error& why = done.error();
@@ -238,7 +270,7 @@ void RequestState::work(Lane& lane, uint32_t call) noexcept {
 /// been handed over, the request may end at any time.
 void RequestState::pass_on(Lane& lane, uint32_t call) {
   const auto hand_over = [&](uint32_t reader) {
-    Lane& to = lane_of(reader);
+    Lane& to = final_lane_of(reader);
     &to == &lane ? lane.keep(calls_[reader].queued) : to.push(calls_[reader].queued);
   };
   uint32_t last = kNone;
@@ -262,7 +294,7 @@ void RequestState::end_one() {
 void RequestState::add_times(int64_t run_ns) {
   for (uint32_t group = 0; group < times_.size(); ++group) {
     if (route_->calls_of_group[group] != assembly_.groups[group].calls) return;
-    times_[group] = {group, placement_->device[group], false, {}};
+    times_[group] = {group, course_.devices()[group], false, {}};
   }
   for (const uint32_t call : route_->calls) {
     const CallTime& time = calls_[call].time;
@@ -282,7 +314,7 @@ void RequestState::finish() {
   // If no memory is left for the times, the run is not counted.
   if (has_run_ && shared_.monitor.is_on() && !route_->calls.empty())
     static_cast<void>(guarded([&] { add_times(end - began_); }));
-  expect(-1);
+  course_.end();
   shared_.gate.leave();
   // a waiting thread continues only after this lock is released, and may then destroy this object.
   const std::lock_guard lock(ending_);

@@ -12,22 +12,15 @@
 
 #include "artifact_schema/shape_program.h"
 #include "runtime/fleet/assembly.h"
+#include "runtime/fleet/course.h"
 #include "runtime/fleet/gate.h"
 #include "runtime/fleet/lane.h"
 #include "runtime/fleet/monitor.h"
+#include "runtime/fleet/placement.h"
 #include "runtime/fleet/route.h"
 #include "runtime/memory.h"
 
 namespace gart::fleet {
-
-/// The device and the lane of each group.
-struct Placement {
-  std::vector<uint32_t> device;  // per group
-  std::vector<Lane*> lane;       // per group
-  bool has_spaces = false;       // True if some lane's device has memory of its own
-  std::vector<int64_t> us;       // per group: the microseconds that it adds to its lane's expected work; empty: nothing
-                                 // is added
-};
 
 /// Data that the requests of a fleet share; it outlives them.
 struct Shared {
@@ -74,7 +67,7 @@ class RequestState final : public Job {
   };
   /// The call's times in the last run.
   const CallTime& call_time(uint32_t call) const { return calls_[call].time; }
-  const std::vector<uint32_t>& devices() const { return placement_->device; }  // per group
+  const std::vector<uint32_t>& devices() const { return course_.devices(); }  // per group
   bool has_run() const { return has_run_; }
 
   void work(Lane& lane, uint32_t call) noexcept override;
@@ -109,6 +102,7 @@ class RequestState final : public Job {
   void check_constraints();
   void place_values();
   void place_outputs(uint32_t call);
+  bool can_read(uint32_t value, const Lane& lane) const;
   TensorView view_for(uint32_t value, const Space* space);
   OutputBuffer room_for(uint32_t value, const Space* space);
   void take(uint32_t value, const TensorView& result, const OutputBuffer& room);
@@ -116,9 +110,11 @@ class RequestState final : public Job {
   bool is_crossed(uint32_t call) const;
   void note_time(Lane& lane, uint32_t call, int64_t begin, int64_t end);
   void note_failure(Error error);
-  Lane& lane_of(uint32_t call) const { return *placement_->lane[assembly_.calls[call].group]; }
+  Lane& lane_of(uint32_t call) const { return course_.lane_of(call); }
+  Lane& final_lane_of(uint32_t call) noexcept;
+  void choose_device(uint32_t call);
+  int64_t known_bytes(uint32_t value);
   void pass_on(Lane& lane, uint32_t call);
-  void expect(int groups);
   void end_one();
   void add_times(int64_t run_ns);
   void finish();
@@ -126,7 +122,7 @@ class RequestState final : public Job {
   const Shared shared_;
   const Assembly& assembly_;
   std::shared_ptr<const Route> route_;
-  std::shared_ptr<const Placement> placement_;
+  Course course_;
   std::shared_ptr<const Route> placed_route_;          // the route for which values_ have memory
   std::shared_ptr<const Placement> placed_placement_;  // the placement for which values_ have memory
   std::vector<Slot> values_;

@@ -9,40 +9,54 @@ namespace gart::fleet {
 /// Decides in which memories values are kept. The decision holds until calls get other lanes. Called before any value
 /// exists.
 void RequestState::place_values() {
-  if (placed_placement_ != placement_ || placed_route_ != route_) {
+  if (placed_placement_ != course_.placement() || placed_route_ != route_) {
     placed_placement_ = nullptr;
-    for (Slot& slot : values_) slot.copies.clear(), slot.on_host = true;
-    for (const uint32_t call : route_->calls)
-      if (lane_of(call).engine().space() != nullptr) place_outputs(call);
-    placed_placement_ = placement_;
+    for (const uint32_t call : route_->calls) place_outputs(call);
+    placed_placement_ = course_.placement();
     placed_route_ = route_;
   }
-  if (!placement_->has_spaces) return;
+  if (!placed_placement_->has_spaces) return;
   for (Slot& slot : values_)
     for (Copy& copy : slot.copies) copy.there = false;
 }
 
-/// Decides in which memories the outputs of a call are kept, if its device has memory of its own.
+/// Decides in which memories the outputs of a call are kept: in that of its device, and in those of readers. A reader
+/// that may still move gets a place in each memory that it may move to; it fills one of them.
 void RequestState::place_outputs(uint32_t index) {
   const std::vector<uint32_t>& requested = route_->requested;
+  Space* const own = lane_of(index).engine().space();
   for (const uint32_t value : assembly_.calls[index].outputs) {
-    if (!assembly_.values[value].input_bound) continue;  // the size of this value is not known yet
     Slot& slot = values_[value];
+    slot.copies.clear();
+    slot.on_host = true;
+    if (own == nullptr || !assembly_.values[value].input_bound) continue;  // or its size is not known yet
     bool on_host = std::find(requested.begin(), requested.end(), value) != requested.end();
-    std::vector<Space*> spaces = {lane_of(index).engine().space()};
+    std::vector<Space*> spaces = {own};
+    const auto add = [&](Space* space) {
+      const bool is_near = space != nullptr && space->family() == own->family();
+      if (is_near && std::find(spaces.begin(), spaces.end(), space) == spaces.end()) spaces.push_back(space);
+      return is_near;
+    };
     bool stays = false;
     for (const uint32_t reader : route_->readers[index]) {
       const std::vector<uint32_t>& inputs = assembly_.calls[reader].inputs;
       if (std::find(inputs.begin(), inputs.end(), value) == inputs.end()) continue;
-      Space* space = lane_of(reader).engine().space();
-      if (space != nullptr && space->family() != spaces.front()->family()) space = nullptr;
-      (space == nullptr ? on_host : stays) = true;
-      if (space != nullptr && std::find(spaces.begin(), spaces.end(), space) == spaces.end()) spaces.push_back(space);
+      (add(lane_of(reader).engine().space()) ? stays : on_host) = true;
+      for (uint32_t device = 0; course_.chooses() && device < assembly_.devices.size(); ++device)
+        if (const Lane* lane = course_.lane_on(device, reader)) add(lane->engine().space());
     }
     slot.on_host = on_host || !stays;
     if (!stays) continue;
     for (Space* space : spaces) slot.copies.emplace_back(*space);
   }
+}
+
+/// True if a call on the lane's device can read the value, once it exists.
+bool RequestState::can_read(uint32_t value, const Lane& lane) const {
+  const Slot& slot = values_[value];
+  const Space* const space = lane.engine().space();
+  return slot.on_host ||
+         std::any_of(slot.copies.begin(), slot.copies.end(), [&](const Copy& copy) { return copy.space == space; });
 }
 
 /// Called once a value exists: sets the symbols that are its extents.
@@ -103,6 +117,9 @@ void RequestState::take(uint32_t value, const TensorView& result, const OutputBu
     if (!stays && bytes > 0) std::memcpy(slot.buffer.data(), result.data, bytes);
   }
   bind_value(value);
+  if (slot.bytes >= 0 || !course_.chooses()) return;
+  const std::lock_guard lock(course_.mutex());
+  course_.set_size(value, int64_t(bytes));
 }
 
 }  // namespace gart::fleet

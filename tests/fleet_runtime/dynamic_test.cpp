@@ -1,4 +1,4 @@
-// Requests that choose their devices when they begin.
+// Requests that choose their devices when they begin, and those of groups when the groups may begin.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -175,16 +175,57 @@ TEST(Dynamic, WhereNothingHasRoomTheBytesAreTold) {
             "bytes, 16 are needed");
 }
 
+/// A call on device 0 makes a vector; a call that is fast on device 1 reads it. Device 1 has 100 bytes.
+FakeModel reader_of_a_vector() {
+  FakeModel model(1, 2);
+  model.output(model.call({model.vector_call({0})}));
+  model.assembly.groups[0].predicted = {1, 1000};
+  model.assembly.groups[1].predicted = {1000, 1};
+  model.assembly.devices[1].memory = 100;
+  return model;
+}
+
+TEST(Dynamic, TheSizeThatAValueTurnsOutToHaveCounts) {
+  const auto world = std::make_shared<FakeWorld>(2);
+  const auto fleet = open_dynamic(reader_of_a_vector(), world, 2);
+  for (const int64_t extent : {5, 1000, 5}) {
+    world->extent = extent;
+    world->calls[1] = 0;
+    run(fleet, 3);
+    EXPECT_EQ(world->calls[1], extent == 5 ? 3 : 0) << extent;
+  }
+}
+
+TEST(Dynamic, AValueThatFitsNowhereFailsTheRequestThatMadeIt) {
+  FakeModel model = reader_of_a_vector();
+  model.assembly.devices[0].memory = 200;
+  const auto world = std::make_shared<FakeWorld>(2);
+  const auto fleet = open_dynamic(model, world, 2);
+  world->extent = 100;
+  FakeRequest request(fleet);
+  ASSERT_TRUE(request.start({1}).ok());
+  EXPECT_EQ(request.wait().error().message,
+            "group 'g1' fits on no device with these inputs: 'fake:0' has 200 bytes, 816 are needed, 'fake:1' has 100 "
+            "bytes, 808 are needed");
+  world->extent = 2;
+  run(fleet, 2);
+}
+
 TEST(Dynamic, AThousandRandomModelsGiveTheSame) {
   std::mt19937 random(11);
   for (int round = 0; round < 1000; ++round) {
     const uint32_t devices = 1 + uint32_t(random()) % 4;
     FakeModel model(1, devices);
-    for (uint32_t i = 1 + uint32_t(random()) % 12; i > 0; --i)
-      model.call({uint32_t(random()) % uint32_t(model.assembly.values.size())}, uint32_t(random()) % devices);
+    for (uint32_t i = 1 + uint32_t(random()) % 12; i > 0; --i) {
+      const std::vector<uint32_t> inputs = {uint32_t(random()) % uint32_t(model.assembly.values.size())};
+      random() % 4 == 0 ? model.vector_call(inputs) : model.call(inputs, uint32_t(random()) % devices);
+    }
     model.output(uint32_t(model.assembly.values.size()) - 1);
     const auto world = std::make_shared<FakeWorld>(devices);
     for (auto& apart : world->is_apart) apart = random() % 2 == 0;
+    for (auto& ns : world->work_ns) ns = int64_t(random() % 20'000);
+    for (Group& group : model.assembly.groups)
+      for (uint32_t device = 0; device < devices; ++device) group.predicted.push_back(double(random() % 20));
     run(open_dynamic(model, world, 3), 6);
   }
 }

@@ -58,7 +58,9 @@ class FakeEngine final : public Engine {
       if (!is_here(input.device)) return error(ErrorCode::run_failed, text("an input is on ", input.device));
       values.push_back(input.elements<int64_t>()[0]);
     }
-    if (!is_here(outputs[0].device)) return error(ErrorCode::run_failed, text("an output is on ", outputs[0].device));
+    const bool is_vector = outputs[0].data == nullptr;  // its extent is not known before the run
+    if (!is_vector && !is_here(outputs[0].device))
+      return error(ErrorCode::run_failed, text("an output is on ", outputs[0].device));
     for (const int64_t value : values)
       if (value == world_->poison) return error(ErrorCode::run_failed, "poisoned");
     if (const int64_t ns = world_->sleep_ns[device_]) std::this_thread::sleep_for(std::chrono::nanoseconds(ns));
@@ -66,6 +68,11 @@ class FakeEngine final : public Engine {
       for (const int64_t end = now_ns() + ns; now_ns() < end;) {
       }
     const int64_t value = mixed(entry, values);
+    if (is_vector) {
+      vector_.assign(size_t(world_->extent), value);
+      results[0] = {vector_.data(), DType::i64, Shape{world_->extent}, "cpu"};
+      return {};
+    }
     std::memcpy(outputs[0].data, &value, sizeof value);
     results[0] = {outputs[0].data, DType::i64, {}, outputs[0].device};
     return {};
@@ -79,6 +86,7 @@ class FakeEngine final : public Engine {
   std::unique_ptr<FakeSpace> space_;
   const std::shared_ptr<FakeWorld> world_;
   const uint32_t device_;
+  std::vector<int64_t> vector_;
 };
 
 class FakeEngines final : public Engines {
@@ -140,6 +148,18 @@ uint32_t FakeModel::call(std::vector<uint32_t> inputs, uint32_t device) {
   assembly.values.push_back(scalar("v" + std::to_string(number)));
   assembly.values.back().maker = number;
   assembly.carried.emplace_back();
+  return value;
+}
+
+uint32_t FakeModel::vector_call(std::vector<uint32_t> inputs, uint32_t device) {
+  const uint32_t value = call(std::move(inputs), device);
+  const auto symbol = uint32_t(assembly.symbols.size());
+  const std::string name = "n" + std::to_string(symbol);
+  assembly.symbols.push_back({name, value, 0});
+  assembly.carried[value].push_back(symbol);
+  assembly.values[value].input_bound = false;
+  assembly.values[value].info.dims = {name};
+  assembly.values[value].dims = {symbol};
   return value;
 }
 

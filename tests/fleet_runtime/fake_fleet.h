@@ -17,6 +17,8 @@ struct FakeModel {
   explicit FakeModel(uint32_t inputs, uint32_t devices);
   /// Adds a call that reads these values, in a group of its own that every device supports. Returns the call's value.
   uint32_t call(std::vector<uint32_t> inputs, uint32_t device = 0);
+  /// The same, but the value is a vector. The call decides its extent, FakeWorld::extent, when it runs.
+  uint32_t vector_call(std::vector<uint32_t> inputs, uint32_t device = 0);
   void output(uint32_t value);
 };
 
@@ -42,6 +44,7 @@ struct FakeWorld {
   std::vector<Own<int64_t>> fetched;       // per device: number of values copied from other devices' memory
   std::vector<Own<int64_t>> returned;      // per device: number of values copied to the host
   std::atomic<int64_t> poison{INT64_MIN};  // calls with this input value fail
+  std::atomic<int64_t> extent{1};          // extent of vectors that calls return
   /// Called with a device when parts are loaded there; may throw.
   std::function<void(uint32_t)> loading = [](uint32_t) {};
   explicit FakeWorld(size_t devices)

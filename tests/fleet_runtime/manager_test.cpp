@@ -111,6 +111,36 @@ TEST(DeviceManager, DynamicPlacementSeesTheValuesOfOtherPrograms) {
   EXPECT_EQ(world->calls[0], 2);
 }
 
+/// Device 0 is busy for 150 ms, although the file says 1 ms. The second group of a request was to run there when the
+/// request began, but device 1 is idle by the time the first group has ended.
+TEST(DeviceManager, AGroupGoesWhereADeviceIsIdleWhenItMayBegin) {
+  const Manager manager = open_manager();
+  const auto world = std::make_shared<FakeWorld>(2);
+  world->sleep_ns[0] = 150 * kMillisecond;
+  world->sleep_ns[1] = 20 * kMillisecond;
+  FakeModel chain(1, 2);
+  chain.output(chain.call({chain.call({0})}));
+  chain.assembly.groups[0].predicted = {1'000'000, 1};
+  chain.assembly.groups[1].predicted = {1, 100};
+  FakeModel second = one_group(2);
+  second.assembly.groups[0].device = 1;
+  second.assembly.groups[0].predicted = {5000, 5000};
+  const auto on_0 = open(one_group(2), world, &manager), on_1 = open(second, world, &manager);
+  const auto chooses = open(chain, world, &manager, true);
+  FakeRequest first(on_0), other(on_1), request(chooses);
+  ASSERT_TRUE(first.start({1}));
+  ASSERT_TRUE(other.start({2}));
+  ASSERT_TRUE(request.start({3}));
+  ASSERT_TRUE(request.wait());
+  EXPECT_EQ(request.output(0), evaluated(chain.assembly, {3}).back());
+  EXPECT_EQ(world->calls[1], 3);
+  EXPECT_EQ(chooses->places(), (std::vector<uint32_t>{1, 1}));
+  ASSERT_TRUE(first.wait());
+  EXPECT_EQ(world->calls[0], 1);
+  const std::vector<DeviceLoad> loads = manager.devices();
+  for (const DeviceLoad& load : loads) EXPECT_EQ(load.groups, 0) << load.device;
+}
+
 TEST(DeviceManager, WeightsOfAllProgramsMustFit) {
   const Manager manager = open_manager({{"fake:0", 1000}});
   const auto world = std::make_shared<FakeWorld>(2);

@@ -34,8 +34,8 @@ typedef struct gart_fleet_options {
   int no_monitor;                   /* measure nothing */
   const gart_custom_op* custom_ops; /* as gart_load_options; called by the lanes' threads */
   size_t custom_op_count;
-  int dynamic;                     /* each request's groups run where they are estimated to end first when it begins */
-  int refuse_requests;             /* nonzero: starting a request beyond the limit fails with GART_BUSY */
+  int dynamic;         /* each request's groups run where they are estimated to end first, given the devices' work */
+  int refuse_requests; /* nonzero: starting a request beyond the limit fails with GART_BUSY */
   const char* const* trusted_keys; /* this and the next three: as gart_load_options */
   size_t trusted_key_count;
   const void* signature;

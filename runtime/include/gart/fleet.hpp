@@ -63,10 +63,10 @@ struct LoadOptions {
   bool refuse_requests = false;  ///< start() of a request beyond the limit fails with ErrorCode::busy instead
   bool blocking = false;         ///< as gart::LoadOptions.blocking
   bool monitor = true;           ///< measure the times that times() returns
-  /// Dynamic placement: each request's groups run where they are estimated to end first when it begins, given the
-  /// devices' current work. Groups that `placement` names stay there. A device that has its share of the concurrent
-  /// requests gets no more while another one has fewer. Needs memory for each group on all devices that support it, as
-  /// far as it fits there.
+  /// Dynamic placement: each request's groups run where they are estimated to end first, given the devices' current
+  /// work. The choice is made when the request begins, and again when a group's inputs exist. Groups that `placement`
+  /// names stay there. A device that has its share of the concurrent requests gets no more while another one has fewer.
+  /// Needs memory for each group on all devices that support it, as far as it fits there.
   bool dynamic = false;
   /// The job whose other ranks run the parts of other hosts (hosts.hpp); null: this process runs all parts. Only rank 0
   /// of the job may load. Custom operators run on rank 0 only.

@@ -36,7 +36,7 @@ struct DeviceLoad {
   double work_us = 0;        ///< microseconds that these groups take in all, by measurement or prediction
   int64_t memory = 0;        ///< the limit in bytes; 0: none was given
   int64_t weight_bytes = 0;  ///< weights of all programs there
-  int64_t value_bytes = 0;   ///< values that running requests make there, as far as their inputs determine the sizes
+  int64_t value_bytes = 0;   ///< values that running requests make there, as far as their sizes are known
 };
 
 namespace detail {
