@@ -60,21 +60,42 @@ class CausalConv {
 
 Results expand_causal_conv(Expansion& x) { return CausalConv(x).run(); }
 
-// ---- LinearAttention: its heads of keys may outnumber those of queries
+// ---- LinearAttention: queries and keys may each have fewer heads than the states, which have kv_num_heads
+
+/// [B, length, heads * size] -> [B, length, states * size]: each head serves several states.
+ValueId spread_heads(Expansion& x, size_t input, int64_t heads, int64_t states, const char* what) {
+  if (states % heads != 0)
+    x.fail(concat("kv_num_heads is ", states, ", it must be a multiple of the ", heads, " heads of the ", what));
+  const ValueId split = x.unsqueeze(x.reshape(x.input(input), {0, 0, heads, -1}), 3);
+  return x.reshape(x.concat(Results(static_cast<size_t>(states / heads), split), 3), {0, 0, -1});
+}
+
+enum LinearAttentionInput : size_t { kQuery, kKey };
+
+/// The number of the key's heads, which are as large as those of the query: no attribute gives it. 0: not known.
+int64_t key_heads(Expansion& x, int64_t query_heads) {
+  const Shape &query = x.shape(kQuery), &key = x.shape(kKey);
+  if (query.size() != 3 || key.size() != 3 || !query[2].is_constant() || !key[2].is_constant()) return 0;
+  const int64_t size = query[2].constant() / query_heads, width = key[2].constant();
+  if (size == 0 || width % size != 0)
+    x.fail(concat("the key's last axis has extent ", width, ", it must be a multiple of ", size,
+                  ", the size of the query's heads"));
+  return width / size;
+}
 
 Results expand_linear_attention(Expansion& x) {
   const int64_t query_heads = x.node().int_attribute("q_num_heads", 0),
-                heads = x.node().int_attribute("kv_num_heads", 0);
+                states = x.node().int_attribute("kv_num_heads", 0);
   auto attributes = x.attributes({"kv_num_heads", "q_num_heads", "scale", "update_rule"});
   Results inputs;
   for (size_t i = 0; i < x.input_count(); ++i) inputs.push_back(x.input(i));
-  if (query_heads > 0 && heads > query_heads) {  // each query head serves several heads of keys
-    if (heads % query_heads != 0)
-      x.fail(concat("kv_num_heads is ", heads, ", it must be a multiple of q_num_heads, which is ", query_heads));
-    const int64_t shared = heads / query_heads;
-    const ValueId split = x.unsqueeze(x.reshape(x.input(0), {0, 0, query_heads, -1}), 3);
-    inputs[0] = x.reshape(x.concat(Results(static_cast<size_t>(shared), split), 3), {0, 0, -1});
-    attributes["q_num_heads"] = heads;
+  if (query_heads > 0 && states > 0) {
+    if (const int64_t heads = key_heads(x, query_heads); heads > 0 && heads < states)
+      inputs[kKey] = spread_heads(x, kKey, heads, states, "key");
+    if (query_heads < states) {
+      inputs[kQuery] = spread_heads(x, kQuery, query_heads, states, "query");
+      attributes["q_num_heads"] = states;
+    }
   }
   return x.outputs(op("LinearAttention"), inputs, 2, attributes);
 }

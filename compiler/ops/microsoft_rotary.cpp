@@ -40,6 +40,8 @@ int64_t heads_of(Expansion& x) {
 
 Results expand_rotary_embedding(Expansion& x) {
   if (x.node().int_attribute("is_packed_batching", 0) != 0) x.fail("is_packed_batching is not supported");
+  if (x.rank(kPlaces) > 2)
+    x.fail(concat("input 1 (position_ids) has rank ", x.rank(kPlaces), ", but must have rank 0, 1 or 2"));
   ValueId places = x.cast(x.input(kPlaces), DType::i64);
   if (x.rank(kPlaces) == 1 || x.shape(kPlaces).empty()) {  // only the first position is given: every row counts from it
     const ValueId rows =

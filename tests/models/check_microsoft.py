@@ -45,6 +45,9 @@ def elementwise():
     yield Case("with a bias", "FastGelu", [x, "bias"], {"bias": f(8)})
     yield Case("default alpha", "QuickGelu", [x])
     yield Case("alpha", "QuickGelu", [x], alpha=1.0)
+    yield Case("", "GatedAdd", [x, ("y", f(3, 5, 8), ["b", 5, 8]), ("g", f(3, 5, 1), ["b", 5, 1])])
+    yield Case("alpha", "ScaledSiLU", [x], alpha=1.7)
+    yield Case("scale", "ScaledSiLU", [x, "s"], {"s": scale(0.4)})
 
 
 def products():
@@ -332,6 +335,12 @@ def recurrences():
         heads = dict(outputs=2, q_num_heads=queries, kv_num_heads=keys, chunk_size=64)
         yield Case(f"gated delta, {queries} and {keys} heads", op, some, update_rule="gated_delta", **heads)
         yield Case(f"gated, {queries} and {keys} heads", op, some[:3] + [None, some[4]], update_rule="gated", scale=0.5, **heads)
+    for queries, keys, states in ((2, 2, 4), (4, 1, 4), (2, 4, 8)):
+        some = [("q", f(2, 3, queries * 8), ["b", "t", queries * 8]), ("k", f(2, 3, keys * 8, scale=0.3), ["b", "t", keys * 8]),
+                ("v", f(2, 3, states * 6), ["b", "t", states * 6]), ("s", f(2, states, 8, 6), ["b", states, 8, 6]),
+                ("d", -np.abs(f(2, 3, states)), ["b", "t", states]), ("e", random.random((2, 3, states)).astype(np.float32), ["b", "t", states])]
+        yield Case(f"{queries} heads of queries, {keys} of keys, {states} states", op, some, update_rule="gated_delta", outputs=2, q_num_heads=queries,
+                   kv_num_heads=states)
     row = ("a", f(2, 3, 4), ["b", "t", 4])
     gate = {"bias": f(4), "scale": -np.abs(f(4))}
     yield Case("decay and beta", "LinearAttentionGate", [row, "bias", "scale", ("b", f(2, 3, 4), ["b", "t", 4])], gate, outputs=2)

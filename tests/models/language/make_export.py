@@ -16,6 +16,11 @@ YARN = {"rope_type": "yarn", "rope_theta": 150000.0, "factor": 32.0, "beta_fast"
         "original_max_position_embeddings": 256}
 LONG = {"rope_type": "longrope", "type": "longrope", "rope_theta": 10000.0, "partial_rotary_factor": 0.75, "short_factor": [1.0] * 24,
         "long_factor": [float(i + 1) for i in range(24)], "original_max_position_embeddings": 1024}
+LINEAR = {"head_dim": 32, "linear_num_key_heads": 4, "linear_num_value_heads": 8, "linear_key_head_dim": 32, "linear_value_head_dim": 32,
+          "linear_conv_kernel_dim": 4, "layer_types": ["linear_attention", "linear_attention", "full_attention"], "num_hidden_layers": 3,
+          "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25, "mrope_section": [2, 1, 1],
+                              "mrope_interleaved": True}}
+VISION = {"depth": 1, "hidden_size": 64, "num_heads": 2, "intermediate_size": 64, "out_hidden_size": 256}
 EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 128}
 
 # The prefix of the classes' names in transformers, and the fields that differ from BASE.
@@ -28,6 +33,8 @@ FAMILIES = {
     "qwen3": ("Qwen3", {"head_dim": 64, "tie_word_embeddings": True}),
     "qwen2moe": ("Qwen2Moe", {**EXPERTS, "shared_expert_intermediate_size": 256}),
     "qwen3moe": ("Qwen3Moe", {**EXPERTS, "head_dim": 32}),
+    "qwen35": ("Qwen3_5", LINEAR),
+    "qwen35moe": ("Qwen3_5Moe", {**LINEAR, **EXPERTS, "shared_expert_intermediate_size": 128}),
     "phi2": ("Phi", {"num_key_value_heads": 8}),
     "phi3": ("Phi3", {"sliding_window": 2047, "original_max_position_embeddings": 2048}),
     "phi4mini": ("Phi3", {"num_attention_heads": 4, "partial_rotary_factor": 0.75, "max_position_embeddings": 4096, "sliding_window": 4096,
@@ -53,7 +60,7 @@ FAMILIES = {
     "gpt2": ("GPT2", {"n_embd": 256, "n_layer": 2, "n_head": 8, "n_positions": 512}),
     "bloom": ("Bloom", {"n_layer": 2, "n_head": 8}),
 }
-GENAI = ["llama2", "llama3", "smollm2", "qwen2", "qwen3", "phi2", "phi3", "phi4mini", "gemma", "gemma2", "gemma3", "mistral", "gptoss",
+GENAI = ["llama2", "llama3", "smollm2", "qwen2", "qwen3", "qwen35", "qwen35moe", "phi2", "phi3", "phi4mini", "gemma", "gemma2", "gemma3", "mistral", "gptoss",
          "granite", "olmo", "nemotron", "ernie45", "hunyuan", "lfm2", "lfm2moe"]
 DYNAMO = ["llama3", "smollm3", "qwen2", "qwen3", "qwen2moe", "qwen3moe", "phi3", "phi4mini", "gemma2", "gemma3", "mistral", "mixtral", "gptoss", "granite",
           "olmo2", "glm4", "starcoder2", "cohere", "gpt2"]
@@ -66,6 +73,10 @@ def model_of(name):
     import transformers
     kind, fields = FAMILIES[name]
     fields = {**BASE, **fields}
+    if "linear_num_key_heads" in fields:  # the builder takes it as the text's part of a model of pictures and texts
+        own = {name: BASE[name] for name in BASE if name.endswith("_token_id")}
+        config = getattr(transformers, kind + "Config")(text_config=fields, vision_config=VISION, **own)
+        return with_random_weights(getattr(transformers, kind + "ForConditionalGeneration")(config))
     config = {"Gemma3": "Gemma3TextConfig"}.get(kind, kind + "Config")
     model = {"GPT2": "GPT2LMHeadModel"}.get(kind, kind + "ForCausalLM")
     return with_random_weights(getattr(transformers, model)(getattr(transformers, config)(**fields)))
