@@ -108,7 +108,7 @@ class EntriesMaker {
     if (options_.optimizer.rate_is_input) all_inputs.push_back(rate_);
     graph.inputs = std::move(all_inputs);
     for (const Changing& c : changing_) add_state(graph, c, c.out);
-    for (const Graph& replica : replicas_) check_names(graph, replica);
+    check_names(graph);
     return graph;
   }
 
@@ -206,8 +206,7 @@ class EntriesMaker {
            " needs parameters in f32");
   }
 
-  /// Makes the entries `gradients` and `update` from a step that has no optimizer yet. `own`: its inputs without
-  /// states.
+  /// Makes the entries for replicas from a step that has no optimizer yet. `own`: its inputs without states.
   void make_replicas(const Graph& step, std::vector<ValueId> own, const std::vector<TrainedParameter>& trained,
                      const std::optional<RandomState>& random, const std::optional<LossScale>& scale) {
     if (!statistics_.empty())
@@ -226,26 +225,32 @@ class EntriesMaker {
     if (random) add_state(gradients, {kRandomState, random->in, {}, random->initial}, {});
     replicas_.push_back(std::move(gradients));
 
-    UpdateEntry update = make_update(step, trained, options_, random.has_value());
-    update.graph.inputs = update.inputs;
-    update.graph.outputs.clear();
-    for (size_t i = 0; i < trained.size(); ++i) {
-      const Value& value = model_.value(trained[i].value);
-      const TrainedParameter& p = update.trained[i];
-      add_state(update.graph, {value.name, p.value, p.updated, value.constant}, p.updated);
-    }
-    for (const OptimizerState& s : update.states) add_state(update.graph, {s.name, s.in, s.out, s.initial}, s.out);
-    if (update.random)
-      add_state(update.graph, {kRandomState, update.random->in, {}, update.random->initial}, update.random->out);
-    replicas_.push_back(std::move(update.graph));
+    const GroupEntries group(step, trained, options_, random.has_value());
+    replicas_.push_back(with_states(group.make_add(), {}));
+    replicas_.push_back(with_states(group.make_update(), trained));
+    replicas_.push_back(with_states(group.make_accumulate(), {}));
   }
 
-  /// Entries share states by name, so a state of the step that has another name in `update` would be lost.
-  static void check_names(const Graph& step, const Graph& replica) {
-    if (replica.name != kUpdateEntry) return;
+  /// `changed`: the step's parameters that the entry changes.
+  Graph with_states(GroupEntry entry, const std::vector<TrainedParameter>& changed) const {
+    Graph& graph = entry.graph;
+    graph.inputs = entry.inputs;
+    for (size_t i = 0; i < changed.size(); ++i) {
+      const Value& value = model_.value(changed[i].value);
+      const TrainedParameter& p = entry.trained[i];
+      add_state(graph, {value.name, p.value, p.updated, value.constant}, p.updated);
+    }
+    for (const OptimizerState& s : entry.states) add_state(graph, {s.name, s.in, s.out, s.initial}, s.out);
+    return std::move(graph);
+  }
+
+  /// Entries share states by name, so a state of the step that has another name in the replicas' entries would be lost.
+  void check_names(const Graph& step) const {
+    std::set<std::string> known;
+    for (const Graph& replica : replicas_)
+      for (const State& state : replica.states) known.insert(state.name);
     for (const State& state : step.states)
-      if (std::none_of(replica.states.begin(), replica.states.end(),
-                       [&](const State& other) { return other.name == state.name; }))
+      if (!replicas_.empty() && known.count(state.name) == 0)
         fail("--train: replicas=on: the model has a value with the name of a state, which became '", state.name, "'");
   }
 

@@ -1,3 +1,4 @@
+#include <array>
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
@@ -73,7 +74,8 @@ class AsynchronousSteps : public TrainingSteps {
   void finish(size_t replica, size_t batch, const gart::Result<void>& computed) {
     std::unique_lock lock(mutex_);
     if (computed.ok()) changed_.wait(lock, [&] { return failed_ || staleness_.can_update(replica); });
-    const auto done = computed.ok() && !failed_ ? replicas_.update(replicas_.gradients(replica), 1, true) : computed;
+    const auto update = [&] { return replicas_.update(std::array{replicas_.gradients(replica)}, 1); };
+    const auto done = computed.ok() && !failed_ ? update() : computed;
     if (done.ok() && !failed_) {
       losses_[batch] = replicas_.loss(replica);
       staleness_.update(replica);

@@ -1,8 +1,10 @@
 // The entry points of a file that was compiled with replicas=on, with the memory of each replica.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,6 +16,9 @@ namespace gcg::tools {
 inline constexpr const char *kGradientsEntry = "gradients", *kReplicaInput = "replica", *kGradientPrefix = "gradient.";
 inline constexpr const char* kRandomState = "random.state";  // i64[2], as compiler/train/random_state.h says
 
+/// Gradients of all parameters, in the order of the outputs of the entry point `gradients`.
+using Gradients = std::vector<gart::TensorView>;
+
 class Replicas {
  public:
   /// The arguments must outlive the object. Throws Error if the file has no such entry points.
@@ -24,25 +29,37 @@ class Replicas {
   /// states and the step whose random numbers this one draws.
   gart::Result<void> compute(size_t replica, const Batch& batch, int64_t draw);
   /// The replica's gradients, which stay valid until it computes again.
-  std::vector<gart::TensorView> gradients(size_t replica) const;
-  /// Adds gradients of a replica, multiplied by `share`, to their sum; if `is_last`, runs the optimizer. One call at a
-  /// time.
-  gart::Result<void> update(const std::vector<gart::TensorView>& gradients, double share, bool is_last);
+  Gradients gradients(size_t replica) const;
   double loss(size_t replica) const { return entries_[replica]->loss(); }
-  /// The number of gradients that the sums in the states contain.
+
+  /// Ends a group: runs the optimizer with the sum of `share` times each of these gradients, added in their order, and
+  /// of pending gradients, which come first. One call at a time.
+  gart::Result<void> update(std::span<const Gradients> group, double share);
+  /// Adds `share` times these gradients to the pending ones. One call at a time.
+  gart::Result<void> accumulate(const Gradients& gradients, double share);
+  /// The number of gradients whose sum the states contain.
   int64_t pending() const;
 
  private:
-  struct Gradient {
-    std::string name;
-    size_t output;
+  struct Operand {
+    Gradients gradients;
+    double share = 0;
   };
+  using Invocation = std::unique_ptr<gart::Invocation>;
+
+  Invocation open(const char* entry) const;
+  gart::Result<void> set_operands(gart::Invocation& invocation, const Operand& first, const Operand& second) const;
+  gart::Result<void> add(Operand& sum, const Operand& next, gart::Invocation& invocation);
+  gart::Result<std::vector<gart::Tensor>> pending_sums() const;
+  gart::Result<void> drop_pending(std::vector<gart::Tensor> sums);
 
   const gart::Program& program_;
   std::vector<std::unique_ptr<LossEntry>> entries_;
-  std::vector<Gradient> gradients_;
-  std::unique_ptr<gart::Invocation> update_;
-  bool draws_ = false;
+  std::vector<std::string> parameters_;
+  std::vector<size_t> gradients_;  // outputs of `gradients`, by parameter
+  Invocation update_, accumulate_;
+  std::array<Invocation, 2> adds_;  // each reads the sum that the other one made
+  bool draws_ = false, counts_steps_ = false;
 };
 
 }  // namespace gcg::tools
