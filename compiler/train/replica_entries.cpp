@@ -10,6 +10,8 @@ namespace {
 
 std::string gradient_name(const std::string& parameter) { return concat("gradient.", parameter); }
 
+std::string statistic_name(const std::string& state) { return concat("statistic.", state); }
+
 ValueId new_value(Graph& graph, const std::string& name, DType dtype, const Shape& shape) {
   Value value;
   value.name = name;
@@ -30,12 +32,14 @@ ValueId later_state(Graph& graph, ValueId state, ValueId steps) {
 }  // namespace
 
 ValueId make_gradients(Graph& step, const std::vector<TrainedParameter>& trained,
-                       const std::optional<RandomState>& random) {
+                       const std::vector<OptimizerState>& statistics, const std::optional<RandomState>& random) {
   step.name = kGradientsEntry;
-  for (const TrainedParameter& p : trained) {
-    FormulaWriter named(step, step, gradient_name(step.value(p.value).name));
-    step.outputs.push_back(named.make("Identity", {named.of(p.gradient)}).id);
-  }
+  const auto give = [&](const std::string& name, ValueId value) {
+    FormulaWriter named(step, step, name);
+    step.outputs.push_back(named.make("Identity", {named.of(value)}).id);
+  };
+  for (const TrainedParameter& p : trained) give(gradient_name(step.value(p.value).name), p.gradient);
+  for (const OptimizerState& s : statistics) give(statistic_name(s.name), s.out);
   ValueId replica;
   if (random) {
     eliminate_dead_code(step);  // removes the node that makes the state's next value
@@ -80,6 +84,16 @@ void GroupEntries::add_operands(GroupEntry& entry) const {
   }
 }
 
+void GroupEntries::replace_statistics(GroupEntry& entry) const {
+  for (const OptimizerState& s : statistics_) {
+    const Value& value = step_.value(s.in);
+    const ValueId in = new_value(entry.graph, s.name, value.dtype, *value.shape);
+    entry.inputs.push_back(new_value(entry.graph, statistic_name(s.name), value.dtype, *value.shape));
+    FormulaWriter w(entry.graph, entry.graph, "statistics");
+    entry.states.push_back({s.name, in, w.make("Identity", {w.of(entry.inputs.back())}).id, s.initial});
+  }
+}
+
 void GroupEntries::advance_random_state(GroupEntry& entry, std::optional<ValueId> steps) const {
   if (!has_random_state_) return;
   const ValueId in = new_value(entry.graph, kRandomState, DType::i64, {Dim(2)});
@@ -109,6 +123,7 @@ GroupEntry GroupEntries::make_update() const {
   entry.states = add_optimizer(graph, options_.optimizer, options_.clip, entry.trained);
   if (options_.optimizer.rate_is_input) entry.inputs.push_back(graph.inputs[before]);
   if (scale) scale->finish(entry.trained, entry.states);
+  replace_statistics(entry);
   if (has_random_state_) {
     entry.inputs.push_back(new_value(graph, "steps", DType::i64, {}));
     advance_random_state(entry, entry.inputs.back());

@@ -79,6 +79,8 @@ inline void update_group(const TrainingEntries& made, const std::vector<Named>& 
   }
   Named in = group.size() == 1 ? operands(first, prefix, first_share, first, prefix, 0)
                                : operands(first, prefix, first_share, group.back(), one, share);
+  for (const auto& [name, tensor] : group[0])
+    if (name.starts_with("statistic.")) in.insert_or_assign(name, tensor);
   in.insert_or_assign("steps", scalar_tensor(DType::i64, static_cast<double>(group.size())));
   run(replica_entry(made, "update"), in, states);
 }

@@ -100,8 +100,8 @@ TEST(Replicas, AccumulateWithoutParameters) {
 
 TEST(Replicas, NameWhatTheyCannotShare) {
   EXPECT_EQ(refusal(kNorm, "loss=loss,optimizer=sgd,replicas=on"),
-            "--train: replicas=on: node 'y' updates statistics of its batch ('mean'), which replicas do not exchange; "
-            "freeze them, or leave out replicas");
+            "--train: replicas=on: node 'y' updates statistics of its batch ('mean'); exchange them "
+            "(batch_statistics=exchanged), freeze them, or leave out replicas");
   EXPECT_EQ(refusal(kNorm, "loss=loss,optimizer=sgd,replicas=on,frozen=mean,frozen=variance"), "made");
   EXPECT_EQ(refusal(kLinear, "loss=mse(y,t),optimizer=sgd,replicas=on,states=caller"),
             "--train: replicas=on shares the states of a program, so it excludes states=caller");

@@ -10,32 +10,35 @@ namespace gcg::tools {
 namespace {
 
 constexpr const char *kUpdate = "update", *kAdd = "add", *kAccumulate = "accumulate", *kAccumulated = "accumulated",
-                     *kSteps = "steps";
+                     *kSteps = "steps", *kStatisticPrefix = "statistic.";
+
+/// Throws Error if an entry point of replicas is missing.
+std::vector<std::string> checked_phases(const gart::Program& program) {
+  const std::vector<std::string> known = program.entry_points();
+  for (const char* entry : {kGradientsEntry, kAdd, kUpdate, kAccumulate})
+    if (std::find(known.begin(), known.end(), entry) == known.end())
+      fail("--replicas: the file has no entry point '", entry, "'; compile the model with --train '...,replicas=on'");
+  return phases_of(program);
+}
 
 gart::TensorView scalar(const double& number) { return {&number, gart::DType::f64, {}}; }
 
 }  // namespace
 
 Replicas::Replicas(const gart::Program& program, int64_t count, const TrainingData& data, const StepNumbers& numbers)
-    : program_(program) {
-  const std::vector<std::string> known = program.entry_points();
-  for (const char* entry : {kGradientsEntry, kAdd, kUpdate, kAccumulate})
-    if (std::find(known.begin(), known.end(), entry) == known.end())
-      fail("--replicas: the file has no entry point '", entry, "'; compile the model with --train '...,replicas=on'");
-  for (int64_t i = 0; i < count; ++i)
-    entries_.push_back(std::make_unique<LossEntry>(program, kGradientsEntry, data, numbers));
-  const auto infos = program.outputs(kGradientsEntry);
-  for (size_t i = 0; i < infos.size(); ++i) {
-    if (!infos[i].name.starts_with(kGradientPrefix)) continue;
-    parameters_.push_back(infos[i].name.substr(std::strlen(kGradientPrefix)));
-    gradients_.push_back(i);
-  }
+    : program_(program), phases_(checked_phases(program)), exchange_(program, phases_) {
+  for (int64_t i = 0; i < count; ++i) replicas_.push_back(std::make_unique<Replica>(program, phases_, data, numbers));
+  for (const std::string& phase : phases_)
+    for (const gart::TensorInfo& output : program.outputs(phase)) {
+      if (output.name.starts_with(kGradientPrefix))
+        parameters_.push_back(output.name.substr(std::strlen(kGradientPrefix)));
+      if (output.name.starts_with(kStatisticPrefix)) statistics_.push_back(output.name);
+    }
   update_ = open(kUpdate);
   accumulate_ = open(kAccumulate);
   for (Invocation& invocation : adds_) invocation = open(kAdd);
   for (const auto& [name, tensor] : numbers)
     if (has_input(program, kUpdate, name)) value_or_throw(update_->set_input(name, tensor.view()));
-  draws_ = has_input(program, kGradientsEntry, kReplicaInput);
   counts_steps_ = has_input(program, kUpdate, kSteps);
 }
 
@@ -43,16 +46,13 @@ Replicas::Invocation Replicas::open(const char* entry) const {
   return std::make_unique<gart::Invocation>(value_or_throw(program_.new_invocation(entry)));
 }
 
-gart::Result<void> Replicas::compute(size_t replica, const Batch& batch, int64_t draw) {
-  LossEntry& entry = *entries_[replica];
-  if (draws_)
-    if (auto set = entry.invocation().set_input(kReplicaInput, {&draw, gart::DType::i64, {}}); !set.ok()) return set;
-  return entry.run(batch);
+gart::Result<void> Replicas::exchange(size_t phase, size_t count) {
+  return exchange_.run(phase, std::span(replicas_).first(count));
 }
 
 Gradients Replicas::gradients(size_t replica) const {
   Gradients views;
-  for (const size_t output : gradients_) views.push_back(entries_[replica]->invocation().output(output));
+  for (const std::string& name : parameters_) views.push_back(replicas_[replica]->output(kGradientPrefix + name));
   return views;
 }
 
@@ -71,7 +71,7 @@ gart::Result<void> Replicas::set_operands(gart::Invocation& invocation, const Op
 gart::Result<void> Replicas::add(Operand& sum, const Operand& next, gart::Invocation& invocation) {
   if (auto set = set_operands(invocation, sum, next); !set.ok()) return set;
   if (auto done = invocation.run(); !done.ok()) return done;
-  for (size_t i = 0; i < parameters_.size(); ++i) sum.gradients[i] = invocation.output(i);
+  for (size_t i = 0; i < parameters_.size(); ++i) sum.gradients[i] = invocation.output("sum." + parameters_[i]);
   sum.share = 1;
   return {};
 }
@@ -94,6 +94,8 @@ gart::Result<void> Replicas::update(std::span<const Gradients> group, double sha
   const auto steps = static_cast<int64_t>(group.size());
   if (counts_steps_)
     if (auto set = update_->set_input(kSteps, {&steps, gart::DType::i64, {}}); !set.ok()) return set;
+  for (const std::string& name : statistics_)  // all replicas have the same ones
+    if (auto set = update_->set_input(name, replicas_[0]->output(name)); !set.ok()) return set;
   if (auto done = update_->run(); !done.ok() || pending_tensors.empty()) return done;
   return drop_pending(std::move(pending_tensors));
 }

@@ -36,6 +36,11 @@ class ReplicaSteps : public TrainingSteps {
       : count_(static_cast<size_t>(replicas)),
         replicas_(program, replicas_of_rank_0(replicas, job), data, numbers),
         workers_(replicas_.count()) {
+    if (job.hosts != nullptr && replicas_.phases() > 1)
+      fail(
+          "train: the replicas of this file exchange statistics of their batches, which needs one process; the job "
+          "has ",
+          job.hosts->size());
     if (job.hosts != nullptr) others_ = std::make_unique<HostReplicas>(job, program, replicas, data, numbers);
   }
 
@@ -78,7 +83,13 @@ class ReplicaSteps : public TrainingSteps {
       std::jthread remote;
       if (others_ != nullptr) remote = std::jthread([&] { others_->compute(group, done); });
       workers_.run(std::min(group.size(), replicas_.count()),
-                   [&](size_t i) { done[i] = replicas_.compute(i, group[i], static_cast<int64_t>(i)); });
+                   [&](size_t i) { done[i] = replicas_.begin(i, group[i], static_cast<int64_t>(i)); });
+    }
+    const auto is_ok = [](const gart::Result<void>& result) { return result.ok(); };
+    for (size_t phase = 1; phase < replicas_.phases() && std::all_of(done.begin(), done.end(), is_ok); ++phase) {
+      if (const auto exchanged = replicas_.exchange(phase, group.size()); !exchanged.ok())
+        fail_step(group[0], exchanged.error());
+      workers_.run(group.size(), [&](size_t i) { done[i] = replicas_.go_on(i, phase); });
     }
     for (size_t i = 0; i < group.size(); ++i) {
       if (done[i].ok()) continue;
