@@ -29,7 +29,10 @@ std::vector<ModeRule> mode_rules(const Graph& model, const std::vector<Graph>& m
   for (const Graph& graph : more) entries.push_back(&graph);
   std::vector<ModeRule> rules;
   for (const Graph* entry : entries) {
-    if (task != nullptr && trained != nullptr)
+    const bool is_replica = entry->name.starts_with(kGradientsEntry);
+    if (task != nullptr && trained != nullptr && task->exchanges_statistics && is_replica)
+      rules.push_back(ModeRule::exchanged_statistics);
+    else if (task != nullptr && trained != nullptr)
       rules.push_back(rule_of(entry->name == kTrainEntry || entry->name == kGradientsEntry,
                               !trained->batch_statistics.empty(), task->updates));
     else

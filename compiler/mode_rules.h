@@ -11,6 +11,7 @@ namespace gcg {
 
 /// The rule for each entry point: the model's, then those of `more`. A training step is
 ///   asynchronous if the task says so: replicas;
+///   synchronous for replicas that exchange statistics of their batches, as the task says: inter and replicas;
 ///   synchronous if a node computes statistics of the batch, by its operator's trait: inter and intra;
 ///   synchronous without such nodes if the task says so: inter and replicas.
 /// If the task says nothing and no node computes statistics, and for all other entry points, the costs decide.

@@ -56,6 +56,7 @@ class BoundPlan {
   /// model, or sizes overflow; then the plan cannot be used until it is bound again.
   void bind(std::span<const Shape> inputs);
 
+  const Entry& entry() const { return *entry_; }
   const Plan& plan() const { return *plan_; }
   std::span<const Shape> inputs() const { return inputs_; }
   int64_t arena_bytes() const { return arena_bytes_; }

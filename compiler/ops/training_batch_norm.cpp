@@ -2,7 +2,9 @@
 // where it folds to a constant, and for models exported in training mode.
 #include <numeric>
 
+#include "compiler/ops/exchange.h"
 #include "compiler/ops/expansion.h"
+#include "compiler/ops/ops.h"
 
 namespace gcg {
 namespace {
@@ -24,7 +26,19 @@ std::vector<ValueId> expand_training(Expansion& e) {
   std::iota(axes.begin(), axes.end(), int64_t{1});
   axes[0] = 0;
   per_channel[0] = -1;
-  const auto mean_of = [&](ValueId v) { return e.node("ReduceMean", {v, e.ints(axes)}, {{"keepdims", int64_t{1}}}); };
+  const auto reduced = [&](const char* op, ValueId v) {
+    return e.node(op, {v, e.ints(axes)}, {{"keepdims", int64_t{1}}});
+  };
+  const bool is_exchanged = e.node().int_attribute(kExchangedStatistics, 0) != 0;
+  ValueId count;  // of samples in all replicas
+  if (is_exchanged) {
+    const ValueId samples = e.node("Div", {e.node("Size", {e.input(kX)}), e.extent_of(e.input(kX), 1)});
+    count = e.node(op_gart_Exchange, {e.cast(samples, dtype)});
+  }
+  const auto mean_of = [&](ValueId v) {
+    if (!is_exchanged) return reduced("ReduceMean", v);
+    return e.node("Div", {e.node(op_gart_Exchange, {reduced("ReduceSum", v)}), count});
+  };
   const auto vector = [&](ValueId v) { return e.reshape(v, {-1}); };
   const auto channels = [&](size_t i) { return e.reshape(e.cast(e.input(i), dtype), per_channel); };
   const ValueId mean = mean_of(e.input(kX));

@@ -53,7 +53,7 @@ class Modes {
  public:
   Modes(Plan& plan, ModeRule rule)
       : plan_(plan), rule_(rule), stretches_(stretches_of(plan)), threads_of_(plan.entry().steps.size()) {
-    if (rule != ModeRule::synchronous) return;
+    if (!is_synchronous(rule)) return;
     for (StepRange& range : stretches_)
       for (ThreadWork& work : range.steps) work.tasks = 1;
   }
@@ -85,12 +85,12 @@ class Modes {
     if (!streams) mode.inter = 1, mode.microseconds = mode.microseconds_intra;
     const bool gains = mode.microseconds <= kGainOfThreads * mode.microseconds_alone;
     const bool alone = rule_ == ModeRule::costs ? !gains : rule_ == ModeRule::asynchronous;
-    if (alone || (rule_ == ModeRule::synchronous && !(gains && mode.inter > 1))) {
+    if (alone || (is_synchronous(rule_) && !(gains && mode.inter > 1))) {
       mode.intra = mode.inter = 1;
       mode.replicas = threads;
       mode.microseconds = mode.microseconds_alone;
     }
-    if (mode.inter > 1 && rule_ == ModeRule::synchronous) {
+    if (mode.inter > 1 && is_synchronous(rule_)) {
       std::replace(placed.begin(), placed.end(), kTogether, 0);
       mode.replicas = threads / mode.inter;
     }
@@ -131,7 +131,7 @@ int64_t arena_of(Plan plan) {
 }
 
 void drop_streams(Plan& plan, ModeRule rule) {
-  const bool shares = rule != ModeRule::synchronous;
+  const bool shares = !is_synchronous(rule);
   for (Step& step : plan.entry().steps) step.stream = 0;
   plan.streams = 1;
   for (ParallelMode& mode : plan.modes) {
@@ -157,6 +157,8 @@ const char* word_of(ModeRule rule) {
       return "batch_statistics";
     case ModeRule::synchronous:
       return "synchronous";
+    case ModeRule::exchanged_statistics:
+      return "exchanged_statistics";
   }
   return "";
 }

@@ -9,13 +9,18 @@ namespace gcg {
 /// The reason for the way in which threads share a plan. The rules are for training steps, of which several may run at
 /// once on different samples, as replicas.
 enum class ModeRule : uint8_t {
-  costs,             // the cheapest mode, as the thread model predicts it
-  asynchronous,      // replicas: each run has one thread, and as many runs go on as there are threads
-  batch_statistics,  // inter and intra: a run has all threads, because the step needs its whole batch in one place
-  synchronous,       // inter and replicas: threads take streams of steps, and no step is shared
+  costs,                 // the cheapest mode, as the thread model predicts it
+  asynchronous,          // replicas: each run has one thread, and as many runs go on as there are threads
+  batch_statistics,      // inter and intra: a run has all threads, because the step needs its whole batch in one place
+  synchronous,           // inter and replicas: threads take streams of steps, and no step is shared
+  exchanged_statistics,  // the same, because replicas exchange the statistics of their batches
 };
 /// The rule's word in ParallelMode::reason; empty for costs.
 const char* word_of(ModeRule rule);
+/// True if the rule is for replicas that run together, each with threads of its own.
+inline bool is_synchronous(ModeRule rule) {
+  return rule == ModeRule::synchronous || rule == ModeRule::exchanged_statistics;
+}
 
 /// Fills Plan::modes, one mode for each of several thread counts. Assigns streams to the steps of the entry sequence if
 /// a mode runs steps in parallel. The steps of a stream run on the same thread in every mode.

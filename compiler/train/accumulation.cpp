@@ -8,25 +8,26 @@ Accumulation::Accumulation(Graph& graph, int64_t steps) : graph_(graph), w_(grap
   share_ = w_.scalar(DType::f64, 1.0 / static_cast<double>(steps));
   const Formula now = new_state("accumulated", DType::i64, {}) + 1;
   is_last_ = compare("GreaterOrEqual", now, static_cast<double>(steps));
-  count(now);
+  keep(now);
 }
 
-Accumulation::Accumulation(Graph& graph, ValueId share, ValueId last)
-    : graph_(graph), w_(graph, graph, "accumulation"), share_(w_.of(share)), is_last_(w_.of(last)) {
-  count(new_state("accumulated", DType::i64, {}) + 1);
+Accumulation::Accumulation(Graph& graph, ValueId share)
+    : graph_(graph), w_(graph, graph, "accumulation"), share_(w_.of(share)) {
+  keep(new_state("accumulated", DType::i64, {}) + 1);
 }
 
-void Accumulation::count(Formula now) { states_.back().out = choose(is_last_, 0, now).id; }
+void Accumulation::keep(Formula now) { states_.back().out = is_last_.valid() ? choose(is_last_, 0, now).id : now.id; }
 
 void Accumulation::add(TrainedParameter& parameter) {
   const Value& value = graph_.value(parameter.value);
   const Formula before = new_state(concat(value.name, ".gradient"), value.dtype, *value.shape);
   const Formula now = before + w_.of(parameter.gradient) * cast(share_, value.dtype);
-  states_.back().out = choose(is_last_, 0, now).id;
+  keep(now);
   parameter.gradient = now.id;
 }
 
 void Accumulation::finish(std::vector<TrainedParameter>& parameters, std::vector<OptimizerState>& states) {
+  const auto at_last = [&](ValueId next, ValueId before) { return choose(is_last_, w_.of(next), w_.of(before)).id; };
   for (TrainedParameter& p : parameters) p.updated = at_last(p.updated, p.value);
   for (OptimizerState& s : states) s.out = at_last(s.out, s.in);
   states.insert(states.end(), states_.begin(), states_.end());
@@ -42,7 +43,5 @@ Formula Accumulation::new_state(const std::string& name, DType dtype, const Shap
   states_.push_back({graph_.value(id).name, id, ValueId(), std::make_shared<Tensor>(dtype, to_extents(shape))});
   return w_.of(id);
 }
-
-ValueId Accumulation::at_last(ValueId next, ValueId before) { return choose(is_last_, w_.of(next), w_.of(before)).id; }
 
 }  // namespace gcg

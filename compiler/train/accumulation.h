@@ -14,23 +14,22 @@ class Accumulation {
  public:
   /// Each `steps`-th step is the last one of its group.
   Accumulation(Graph& graph, int64_t steps);
-  /// The inputs of a step say what it is: `share` (f64), 1 / steps of the group; and `last` (bool).
-  Accumulation(Graph& graph, ValueId share, ValueId last);
+  /// No step is the last one. `share`: an input of the step (f64), 1 / steps of the group.
+  Accumulation(Graph& graph, ValueId share);
 
   /// Replaces the parameter's gradient by the mean so far.
   void add(TrainedParameter& parameter);
-  /// Before the last step, the optimizer's new values are dropped.
+  /// Adds the own states. Before the last step, the optimizer's new values are dropped.
   void finish(std::vector<TrainedParameter>& parameters, std::vector<OptimizerState>& states);
 
  private:
-  void count(Formula now);
+  /// Sets the new value of the newest state: `now`, or 0 after the last step.
+  void keep(Formula now);
   Formula new_state(const std::string& name, DType dtype, const Shape& shape);
-  /// `next` in the last step, otherwise `before`.
-  ValueId at_last(ValueId next, ValueId before);
 
   Graph& graph_;
   FormulaWriter w_;
-  Formula share_, is_last_;
+  Formula share_, is_last_;  // is_last_ is invalid if no step is the last one
   std::vector<OptimizerState> states_;
 };
 

@@ -10,6 +10,8 @@ namespace {
 
 std::string gradient_name(const std::string& parameter) { return concat("gradient.", parameter); }
 
+std::string statistic_name(const std::string& state) { return concat("statistic.", state); }
+
 ValueId new_value(Graph& graph, const std::string& name, DType dtype, const Shape& shape) {
   Value value;
   value.name = name;
@@ -21,27 +23,29 @@ ValueId new_value(Graph& graph, const std::string& name, DType dtype, const Shap
   return id;
 }
 
-/// {seed, finished steps}, `replica` steps later.
-ValueId state_of_replica(Graph& graph, const RandomState& random, ValueId replica) {
+/// The state {seed, finished steps}, `steps` steps later.
+ValueId later_state(Graph& graph, ValueId state, ValueId steps) {
   FormulaWriter w(graph, graph, "random.replica");
-  return (w.of(random.in) + w.of(replica) * w.ints({0, 1})).id;
+  return (w.of(state) + w.of(steps) * w.ints({0, 1})).id;
 }
 
 }  // namespace
 
 ValueId make_gradients(Graph& step, const std::vector<TrainedParameter>& trained,
-                       const std::optional<RandomState>& random) {
+                       const std::vector<OptimizerState>& statistics, const std::optional<RandomState>& random) {
   step.name = kGradientsEntry;
-  for (const TrainedParameter& p : trained) {
-    FormulaWriter named(step, step, gradient_name(step.value(p.value).name));
-    step.outputs.push_back(named.make("Identity", {named.of(p.gradient)}).id);
-  }
+  const auto give = [&](const std::string& name, ValueId value) {
+    FormulaWriter named(step, step, name);
+    step.outputs.push_back(named.make("Identity", {named.of(value)}).id);
+  };
+  for (const TrainedParameter& p : trained) give(gradient_name(step.value(p.value).name), p.gradient);
+  for (const OptimizerState& s : statistics) give(statistic_name(s.name), s.out);
   ValueId replica;
   if (random) {
     eliminate_dead_code(step);  // removes the node that makes the state's next value
     replica = new_value(step, "replica", DType::i64, {});
     std::vector<NodeId> readers = step.users()[static_cast<size_t>(random->in.index)];
-    const ValueId state = state_of_replica(step, *random, replica);
+    const ValueId state = later_state(step, random->in, replica);
     for (NodeId id : readers)
       for (ValueId& in : step.node(id).inputs)
         if (in == random->in) in = state;
@@ -49,33 +53,99 @@ ValueId make_gradients(Graph& step, const std::vector<TrainedParameter>& trained
   return replica;
 }
 
-UpdateEntry make_update(const Graph& step, const std::vector<TrainedParameter>& trained, const TrainOptions& options,
-                        bool has_random_state) {
-  UpdateEntry entry;
+void GroupEntries::add_parameter(GroupEntry& entry, const TrainedParameter& p) const {
+  const Value& value = step_.value(p.value);
+  entry.trained.push_back({new_value(entry.graph, value.name, value.dtype, *value.shape), {}, {}});
+}
+
+void GroupEntries::add_operands(GroupEntry& entry) const {
+  Graph& graph = entry.graph;
+  for (const TrainedParameter& p : trained_) add_parameter(entry, p);
+  std::vector<ValueId> operands[2], shares;
+  const char* const names[] = {"first", "second"};
+  for (size_t i = 0; i < 2; ++i)
+    for (const TrainedParameter& p : trained_) {
+      const Value& value = step_.value(p.value);
+      operands[i].push_back(new_value(graph, concat(names[i], ".", value.name), value.dtype, *value.shape));
+      entry.inputs.push_back(operands[i].back());
+    }
+  for (const char* name : names) {
+    shares.push_back(new_value(graph, concat("share.", name), DType::f64, {}));
+    entry.inputs.push_back(shares.back());
+  }
+  FormulaWriter w(graph, graph, "sum");
+  const Formula first_share = w.of(shares[0]), second_share = w.of(shares[1]);
+  const Formula is_alone = compare("Equal", second_share, 0);
+  for (size_t i = 0; i < trained_.size(); ++i) {
+    const Formula a = w.of(operands[0][i]), b = w.of(operands[1][i]);
+    // An accumulating step adds its first gradient to zeros, which turns -0 into 0.
+    const Formula first = w.scalar(a.dtype(), 0) + a * cast(first_share, a.dtype());
+    entry.trained[i].gradient = choose(is_alone, first, first + b * cast(second_share, a.dtype())).id;
+  }
+}
+
+void GroupEntries::replace_statistics(GroupEntry& entry) const {
+  for (const OptimizerState& s : statistics_) {
+    const Value& value = step_.value(s.in);
+    const ValueId in = new_value(entry.graph, s.name, value.dtype, *value.shape);
+    entry.inputs.push_back(new_value(entry.graph, statistic_name(s.name), value.dtype, *value.shape));
+    FormulaWriter w(entry.graph, entry.graph, "statistics");
+    entry.states.push_back({s.name, in, w.make("Identity", {w.of(entry.inputs.back())}).id, s.initial});
+  }
+}
+
+void GroupEntries::advance_random_state(GroupEntry& entry, std::optional<ValueId> steps) const {
+  if (!has_random_state_) return;
+  const ValueId in = new_value(entry.graph, kRandomState, DType::i64, {Dim(2)});
+  const ValueId out = steps ? later_state(entry.graph, in, *steps) : next_random_state(entry.graph, in);
+  entry.states.push_back({kRandomState, in, out, first_random_state()});
+}
+
+GroupEntry GroupEntries::make_add() const {
+  GroupEntry entry;
+  entry.graph.name = kAddEntry;
+  add_operands(entry);
+  for (const TrainedParameter& p : entry.trained) {
+    FormulaWriter named(entry.graph, entry.graph, concat("sum.", entry.graph.value(p.value).name));
+    entry.graph.outputs.push_back(named.make("Identity", {named.of(p.gradient)}).id);
+  }
+  return entry;
+}
+
+GroupEntry GroupEntries::make_update() const {
+  GroupEntry entry;
   Graph& graph = entry.graph;
   graph.name = kUpdateEntry;
-  for (const TrainedParameter& p : trained) {
-    const Value& value = step.value(p.value);
-    const ValueId own = new_value(graph, value.name, value.dtype, *value.shape);
-    entry.inputs.push_back(new_value(graph, gradient_name(value.name), value.dtype, *value.shape));
-    entry.trained.push_back({own, entry.inputs.back(), {}});
-  }
-  const ValueId share = new_value(graph, "share", DType::f64, {}), last = new_value(graph, "last", DType::boolean, {});
-  Accumulation accumulation(graph, share, last);
-  for (TrainedParameter& p : entry.trained) accumulation.add(p);
+  add_operands(entry);
   std::optional<LossScale> scale;
-  if (options.precision == DType::f16) scale.emplace(graph).test(entry.trained);
+  if (options_.precision == DType::f16) scale.emplace(graph).test(entry.trained);
   const size_t before = graph.inputs.size();
-  entry.states = add_optimizer(graph, options.optimizer, options.clip, entry.trained);
-  if (options.optimizer.rate_is_input) entry.inputs.push_back(graph.inputs[before]);
+  entry.states = add_optimizer(graph, options_.optimizer, options_.clip, entry.trained);
+  if (options_.optimizer.rate_is_input) entry.inputs.push_back(graph.inputs[before]);
   if (scale) scale->finish(entry.trained, entry.states);
-  accumulation.finish(entry.trained, entry.states);
-  entry.inputs.push_back(share);
-  entry.inputs.push_back(last);
-  if (has_random_state) {
-    const ValueId in = new_value(graph, kRandomState, DType::i64, {Dim(2)});
-    entry.random = RandomState{in, next_random_state(graph, in), first_random_state()};
+  replace_statistics(entry);
+  if (has_random_state_) {
+    entry.inputs.push_back(new_value(graph, "steps", DType::i64, {}));
+    advance_random_state(entry, entry.inputs.back());
   }
+  return entry;
+}
+
+GroupEntry GroupEntries::make_accumulate() const {
+  GroupEntry entry;
+  entry.graph.name = kAccumulateEntry;
+  for (const TrainedParameter& p : trained_) {
+    add_parameter(entry, p);
+    const Value& value = step_.value(p.value);
+    entry.inputs.push_back(new_value(entry.graph, gradient_name(value.name), value.dtype, *value.shape));
+    entry.trained.back().gradient = entry.inputs.back();
+  }
+  entry.inputs.push_back(new_value(entry.graph, "share", DType::f64, {}));
+  Accumulation accumulation(entry.graph, entry.inputs.back());
+  for (TrainedParameter& p : entry.trained) accumulation.add(p);
+  std::vector<TrainedParameter> none;
+  accumulation.finish(none, entry.states);
+  advance_random_state(entry, std::nullopt);
   return entry;
 }
 

@@ -243,6 +243,8 @@ bool set_step_option(TrainOptions& options, const std::string& key, const std::s
     options.precision = switch_of(key, value, "f16", "bf16") ? DType::f16 : DType::bf16;
   } else if (key == "replicas") {
     options.replicas = switch_of(key, value);
+  } else if (key == "batch_statistics") {
+    options.exchanges_statistics = switch_of(key, value, "exchanged", "own");
   } else {
     return false;
   }
@@ -272,13 +274,17 @@ TrainOptions parse_train_options(const std::string& text) {
     } else if (!set_step_option(options, key, value)) {
       fail("--train: '", part,
            "' is not known; expected loss=, optimizer=, lora(..), frozen=, clip=, accumulate=, states=, dropout=, ",
-           "check=, precision=, replicas=, sync or async");
+           "check=, precision=, replicas=, batch_statistics=, sync or async");
     }
   }
   if (!has_loss) fail("--train ", text, ": loss= is missing, for example loss=cross_entropy(logits,labels)");
   if (!has_optimizer) fail("--train ", text, ": optimizer= is missing, for example optimizer=adamw(lr=0.001)");
   if (options.replicas && options.states == StateOwner::caller)
     fail("--train: replicas=on shares the states of a program, so it excludes states=caller");
+  if (options.exchanges_statistics && !options.replicas)
+    fail("--train: batch_statistics=exchanged is for replicas, so it needs replicas=on");
+  if (options.exchanges_statistics && options.updates == Updates::asynchronous)
+    fail("--train: batch_statistics=exchanged needs replicas that run together, so it excludes async");
   return options;
 }
 

@@ -67,7 +67,10 @@ struct TrainOptions {
   StateOwner states = StateOwner::program;
   bool drops = true;           // Dropout drops elements; false: dropout=off
   bool checks_finite = false;  // a NaN or an infinity ends the step; check=finite
-  bool replicas = false;       // adds the entries `gradients` and `update`; replicas=on
+  bool replicas = false;       // adds the entries for replicas; replicas=on
+  // Statistics of a batch are those of all replicas' batches together; batch_statistics=exchanged. Without it, they are
+  // `own`, and replicas must freeze running statistics.
+  bool exchanges_statistics = false;
   Updates updates = Updates::unsaid;
   DType precision = DType::f32;  // of products; f16 and bf16 keep f32 parameters
 };

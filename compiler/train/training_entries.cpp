@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "compiler/ir/states.h"
+#include "compiler/ops/exchange.h"
 #include "compiler/ops/expansion.h"
 #include "compiler/ops/infer.h"
 #include "compiler/ops/ops.h"
@@ -21,6 +22,7 @@
 #include "compiler/train/loss_scale.h"
 #include "compiler/train/mixed_precision.h"
 #include "compiler/train/optimizer.h"
+#include "compiler/train/phases.h"
 #include "compiler/train/random_state.h"
 #include "compiler/train/replica_entries.h"
 #include "compiler/train/training_mode.h"
@@ -103,12 +105,13 @@ class EntriesMaker {
     if (options_.precision == DType::f16) scale.emplace(graph);
     std::vector<TrainedParameter> trained = find_gradients(graph, parameters, scale);
     if (options_.replicas) make_replicas(graph, all_inputs, trained, random, scale);
+    drop_exchanges(graph);
     optimize(graph, trained, scale);
     if (random) changing_.push_back({graph.value(random->in).name, random->in, random->out, random->initial});
     if (options_.optimizer.rate_is_input) all_inputs.push_back(rate_);
     graph.inputs = std::move(all_inputs);
     for (const Changing& c : changing_) add_state(graph, c, c.out);
-    for (const Graph& replica : replicas_) check_names(graph, replica);
+    check_names(graph);
     return graph;
   }
 
@@ -122,6 +125,7 @@ class EntriesMaker {
       const std::vector<ValueId> running = {node.inputs[3], node.inputs[4]};
       if (std::any_of(running.begin(), running.end(), [&](ValueId v) { return candidates_.count(v) == 0; })) continue;
       node.op = &op_gart_TrainingBatchNormalization.def;
+      if (options_.exchanges_statistics) node.attributes[kExchangedStatistics] = int64_t{1};
       for (size_t i = 0; i < 2; ++i) {
         const ValueId out = statistic_of(graph, id, i + 1);
         const auto [it, fresh] = known.try_emplace(running[i], statistics_.size());
@@ -206,46 +210,63 @@ class EntriesMaker {
            " needs parameters in f32");
   }
 
-  /// Makes the entries `gradients` and `update` from a step that has no optimizer yet. `own`: its inputs without
-  /// states.
+  /// Makes the entries for replicas from a step that has no optimizer yet. `own`: its inputs without states.
   void make_replicas(const Graph& step, std::vector<ValueId> own, const std::vector<TrainedParameter>& trained,
                      const std::optional<RandomState>& random, const std::optional<LossScale>& scale) {
-    if (!statistics_.empty())
+    if (!statistics_.empty() && !options_.exchanges_statistics)
       fail("--train: replicas=on: node '", report_.batch_statistics, "' updates statistics of its batch ('",
-           statistics_[0].name, "'), which replicas do not exchange; freeze them, or leave out replicas");
+           statistics_[0].name, "'); exchange them (batch_statistics=exchanged), freeze them, or leave out replicas");
     Graph gradients = step.clone();
     if (options_.checks_finite) check_finite(gradients, trained, scale ? scale->scale() : ValueId());
-    const ValueId replica = make_gradients(gradients, trained, random);
+    std::vector<OptimizerState> statistics;
+    for (const Changing& s : statistics_) statistics.push_back({s.name, s.in, s.out, s.initial});
+    const ValueId replica = make_gradients(gradients, trained, statistics, random);
     if (replica.valid()) own.push_back(replica);
     gradients.inputs = std::move(own);
-    for (const TrainedParameter& p : trained) {
-      const Value& value = model_.value(p.value);
-      add_state(gradients, {value.name, p.value, {}, value.constant}, {});
+    std::vector<Changing> states = statistics_;
+    for (const TrainedParameter& p : trained)
+      states.push_back({model_.value(p.value).name, p.value, {}, model_.value(p.value).constant});
+    if (scale) states.push_back({kLossScale, scale->scale(), {}, scale->state().initial});
+    if (random) states.push_back({kRandomState, random->in, {}, random->initial});
+    for (const Changing& s : states) gradients.inputs.push_back(s.in);
+    for (Graph& phase : split_at_exchanges(gradients)) {
+      const std::vector<ValueId> inputs = std::move(phase.inputs);
+      const auto reads = [&](ValueId v) { return std::find(inputs.begin(), inputs.end(), v) != inputs.end(); };
+      phase.inputs.clear();
+      for (ValueId in : inputs)
+        if (std::none_of(states.begin(), states.end(), [&](const Changing& s) { return s.in == in; }))
+          phase.inputs.push_back(in);
+      for (const Changing& s : states)
+        if (reads(s.in)) add_state(phase, s, {});
+      replicas_.push_back(std::move(phase));
     }
-    if (scale) add_state(gradients, {kLossScale, scale->scale(), {}, scale->state().initial}, {});
-    if (random) add_state(gradients, {kRandomState, random->in, {}, random->initial}, {});
-    replicas_.push_back(std::move(gradients));
 
-    UpdateEntry update = make_update(step, trained, options_, random.has_value());
-    update.graph.inputs = update.inputs;
-    update.graph.outputs.clear();
-    for (size_t i = 0; i < trained.size(); ++i) {
-      const Value& value = model_.value(trained[i].value);
-      const TrainedParameter& p = update.trained[i];
-      add_state(update.graph, {value.name, p.value, p.updated, value.constant}, p.updated);
-    }
-    for (const OptimizerState& s : update.states) add_state(update.graph, {s.name, s.in, s.out, s.initial}, s.out);
-    if (update.random)
-      add_state(update.graph, {kRandomState, update.random->in, {}, update.random->initial}, update.random->out);
-    replicas_.push_back(std::move(update.graph));
+    const GroupEntries group(step, trained, statistics, options_, random.has_value());
+    replicas_.push_back(with_states(group.make_add(), {}));
+    replicas_.push_back(with_states(group.make_update(), trained));
+    replicas_.push_back(with_states(group.make_accumulate(), {}));
   }
 
-  /// Entries share states by name, so a state of the step that has another name in `update` would be lost.
-  static void check_names(const Graph& step, const Graph& replica) {
-    if (replica.name != kUpdateEntry) return;
+  /// `changed`: the step's parameters that the entry changes.
+  Graph with_states(GroupEntry entry, const std::vector<TrainedParameter>& changed) const {
+    Graph& graph = entry.graph;
+    graph.inputs = entry.inputs;
+    for (size_t i = 0; i < changed.size(); ++i) {
+      const Value& value = model_.value(changed[i].value);
+      const TrainedParameter& p = entry.trained[i];
+      add_state(graph, {value.name, p.value, p.updated, value.constant}, p.updated);
+    }
+    for (const OptimizerState& s : entry.states) add_state(graph, {s.name, s.in, s.out, s.initial}, s.out);
+    return std::move(graph);
+  }
+
+  /// Entries share states by name, so a state of the step that has another name in the replicas' entries would be lost.
+  void check_names(const Graph& step) const {
+    std::set<std::string> known;
+    for (const Graph& replica : replicas_)
+      for (const State& state : replica.states) known.insert(state.name);
     for (const State& state : step.states)
-      if (std::none_of(replica.states.begin(), replica.states.end(),
-                       [&](const State& other) { return other.name == state.name; }))
+      if (!replicas_.empty() && known.count(state.name) == 0)
         fail("--train: replicas=on: the model has a value with the name of a state, which became '", state.name, "'");
   }
 

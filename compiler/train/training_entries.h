@@ -17,8 +17,9 @@ struct TrainingEntries {
   Graph infer;     // the model, which reads the states
   Graph train;     // computes the loss and new states from the inputs of the model and of the loss
   Graph evaluate;  // computes the loss from the same inputs
-  /// With TrainOptions::replicas the two halves of `train`, for replicas. `gradients` reads the states and outputs the
-  /// loss and each parameter's gradient. `update` takes them, its place in a group of replicas, and changes the states.
+  /// With TrainOptions::replicas, the parts of `train` for replicas. `gradients` reads the states and outputs the loss
+  /// and each parameter's gradient. `add` sums gradients of two replicas, `update` sums the last two and changes the
+  /// parameters, and `accumulate` keeps the sum of a group that is not complete.
   std::vector<Graph> replicas;
   TrainedParameters report;
 

@@ -36,7 +36,9 @@ class Device final : public gart::Device {
 /// A caller's use of a pool, as the first thread of a team. Meanwhile the caller is bound to the device's cores.
 class Shift {
  public:
-  explicit Shift(Device& device) : pool_(device.pool()), team_(pool_ == nullptr ? nullptr : pool_->enter()) {
+  /// `excludes`: as in ThreadPool::enter().
+  explicit Shift(Device& device, bool excludes = false)
+      : pool_(device.pool()), team_(pool_ == nullptr ? nullptr : pool_->enter(excludes)) {
     if (device.cores() != nullptr) on_cores_.emplace(*device.cores());
   }
   ~Shift() {

@@ -23,8 +23,8 @@ void Lane::open(const Run& run, const Queue&) {
   run.outputs.use_in_place(kElementAlignment);
 }
 
-bool Lane::start(const Run&) {
-  shift_.emplace(program_.pool());
+bool Lane::start(const Run& run) {
+  shift_.emplace(program_.pool(), run.bound.entry().writes_program_states);
   return false;
 }
 

@@ -61,11 +61,11 @@ int ThreadPool::learn_callers() {
   return callers_;
 }
 
-ThreadTeam* ThreadPool::enter() {
+ThreadTeam* ThreadPool::enter(bool excludes) {
   if (!here()) return nullptr;
   const std::lock_guard lock(mutex_);
   ++inside_;
-  const int callers = learn_callers();
+  const int callers = excludes ? inside_ : learn_callers();
   const int part = std::min(most_, (all_ + callers - 1) / callers) - 1;
   useful_.store(all_ - callers, std::memory_order_relaxed);
   int left = std::min(part, all_ - callers - taken_);

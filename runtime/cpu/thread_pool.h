@@ -33,8 +33,9 @@ class ThreadPool {
   bool here() const { return origin_.here(); }
 
   /// Registers a caller and returns the team that it has until leave(). Null means that the caller works alone. This
-  /// happens if no threads are left, or in a child of fork(), which has only the thread that forked.
-  ThreadTeam* enter();
+  /// happens if no threads are left, or in a child of fork(), which has only the thread that forked. `excludes`: other
+  /// callers wait for this one, so it gets all threads that are free.
+  ThreadTeam* enter(bool excludes = false);
   void leave(ThreadTeam* team);
 
  private:

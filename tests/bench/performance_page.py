@@ -40,6 +40,7 @@ This page gives the method of measurement and the newest figures. `python tests/
 | single nodes, and their limits | `ninja -C build/release check_cliffs` |
 | quantised models | `ninja -C build/release bench_quantised` |
 | compile time and memory | `ninja -C build/release check_compile_time` |
+| replicas of a training step | `ninja -C build/release bench_replicas` |
 | lazy graphs compared with NumPy, PyTorch and others | `python tests/bench/lazy_speed.py` |
 | fleets: predictions, pipelines, hand-overs | `ninja -C build/release check_prediction_error` and the targets in [fleets](fleets.md) |
 | GPUs | `tools/gpu-check.sh`, which writes its table to `tests/bench/results/` |
@@ -138,7 +139,8 @@ def gpu_section():
 
 
 def other_section():
-    return ["## More results", "", *[f"* Fleets: {link(path)}" for path in newest("*-fleets.txt")], ""]
+    return ["## More results", "", *[f"* Fleets: {link(path)}" for path in newest("*-fleets.txt")],
+            *[f"* Replicas of training steps: {link(path)}" for path in newest("*-replicas.txt")], ""]
 
 
 def page():

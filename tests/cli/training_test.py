@@ -256,6 +256,37 @@ class TrainingOfTheTool(CliCase):
         train = self.small_network("optimizer=sgd")
         self.refused(*train, "--replicas", "2", "-o", "d.gart", says="the file has no entry point 'gradients'; compile the model with")
 
+    def test_replicas_exchange_statistics(self):
+        """Steps have the same bits on 1 and 2 threads and after a resume; a batch of its own per replica gives other steps."""
+        text = HEADER + """net (float[batch, 8] x) => (float[batch, 4] y) {
+          p = MatMul(x, w)
+          n = BatchNormalization(p, scale, shift, mean, var)
+          h = Tanh(n)
+          y = MatMul(h, v)
+        }"""
+        r = np.random.default_rng(7)
+        weights = {"w": r.standard_normal((8, 6)), "v": r.standard_normal((6, 4)), "scale": np.ones(6), "shift": np.zeros(6), "mean": np.zeros(6),
+                   "var": np.ones(6)}
+        weights = {n: v.astype(np.float32) for n, v in weights.items()}
+        train = "loss=mse(y,t),optimizer=adam(lr=0.01),replicas=on"
+        done = self.compile("shared", text, weights, train)
+        self.assertIn("exchange them (batch_statistics=exchanged), freeze them, or leave out replicas", done.stderr)
+        self.compile("shared", text, weights, train + ",batch_statistics=exchanged")
+        for m in self.modes("shared.gart", "gradients.1"):
+            self.assertIn("rule: replicas exchange the statistics of their batches", m["reason"])
+        np.savez(self.path("shared.npz"), x=r.standard_normal((96, 8)).astype(np.float32), t=r.standard_normal((96, 4)).astype(np.float32))
+        command = ["train", "shared.gart", "--data", "shared.npz", "--batch", "8", "--replicas", "3"]
+        self.accepted(*command, "--epochs", "4", "--threads", "1", "-o", "one.gart")
+        self.accepted(*command, "--epochs", "4", "--threads", "2", "-o", "two.gart")
+        self.accepted(*command, "--epochs", "2", "--checkpoint", "x")
+        self.accepted(*command, "--epochs", "4", "--checkpoint", "x", "--resume", "-o", "resumed.gart")
+        for name in ("two.gart", "resumed.gart"):
+            self.assertEqual(self.read(name), self.read("one.gart"), name)
+        model = self.load("one")
+        self.assertEqual(int(model.state("step")), 16)
+        self.assertFalse(np.array_equal(model.state("mean"), weights["mean"]))
+        self.refused(*command, "--staleness", "1", "-o", "d.gart", says="the replicas of this file exchange statistics of their batches, so they must run together")
+
     def test_asynchronous_replicas(self):
         """Each replica updates on its own, within the bound; 0 means one after the other, with the bits of plain steps."""
         train = self.small_network("optimizer=adamw(lr=0.005)", "replicas=on", "async", "dropout=off")

@@ -1,4 +1,5 @@
 """Compares models that --train compiles with PyTorch: gradients, and the losses of 20 steps of optimizers."""
+import json
 import os
 import subprocess
 import sys
@@ -102,8 +103,11 @@ def lenet(p, x):
     return F.linear(F.avg_pool2d(torch.tanh(F.conv2d(x, p["k2"], p["d2"])), 2).flatten(1), p["w"], p["b"])
 
 
-def resnet(p, x):
+def resnet(p, x, running=None):
+    """`running` gets the mean and the variance of the batch."""
     def norm(i, y):
+        if running is not None:
+            running.update({f"m{i}": y.mean((0, 2, 3)), f"v{i}": y.var((0, 2, 3), unbiased=False)})
         return F.batch_norm(y, None, None, p[f"s{i}"], p[f"o{i}"], training=True)
     r0 = torch.relu(norm(0, F.conv2d(x, p["k0"], stride=2, padding=1)))
     y = norm(2, F.conv2d(torch.relu(norm(1, F.conv2d(r0, p["k1"], padding=1))), p["k2"], padding=1))
@@ -253,6 +257,46 @@ class Training(unittest.TestCase):
             y = F.conv2d(torch.tensor(x), torch.tensor(values["k0"]), stride=2, padding=1).numpy()
             np.testing.assert_allclose(ours.values["m0"], 0.9 * values["m0"] + 0.1 * y.mean((0, 2, 3)), rtol=1e-4, atol=1e-6)
             np.testing.assert_allclose(ours.values["v0"], 0.9 * values["v0"] + 0.1 * y.var((0, 2, 3)), rtol=1e-4, atol=1e-6)
+
+    def test_exchanged_statistics(self):
+        """k replicas that exchange statistics of their batches train as torch does with the k-fold batch, running statistics included."""
+        text, _, shapes, draw = MODELS["resnet"]
+        values, batch, steps = weights(shapes, 1), 6, 5
+        r = np.random.default_rng(4)
+        for k in (2, 3):
+            x = np.concatenate([draw(r) for _ in range(k * steps)])
+            labels = r.integers(0, 5, k * steps * batch)
+            params = {n: torch.tensor(v, requires_grad=n[0] not in "mv") for n, v in values.items()}
+            optimizer = torch.optim.SGD([p for n, p in params.items() if n[0] not in "mv"], lr=0.05, momentum=0.9)
+            losses = []
+            for part in range(steps):
+                rows = slice(part * k * batch, (part + 1) * k * batch)
+                running = {}
+                loss = F.cross_entropy(resnet(params, torch.tensor(x[rows]), running), torch.tensor(labels[rows]))
+                for name, value in running.items():
+                    params[name] = 0.9 * params[name] + 0.1 * value.detach()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+            with tempfile.TemporaryDirectory() as folder:
+                path = [os.path.join(folder, name) for name in ("m.onnx", "m.gart", "d.npz", "o.gart", "m.jsonl")]
+                file_of(text, values, path[0])
+                np.savez(path[2], x=x, labels=labels)
+                train = "loss=cross_entropy(logits,labels),optimizer=momentum(lr=0.05,momentum=0.9),replicas=on,batch_statistics=exchanged"
+                for command in (["compile", path[0], "-o", path[1], "--train", train],
+                                ["train", path[1], "--data", path[2], "--batch", str(batch), "--replicas", str(k), "--no-shuffle",
+                                 "--metrics", path[4], "-o", path[3], "--threads", "2"]):
+                    done = subprocess.run([os.environ["GCC_GRAPH"], *command], capture_output=True, text=True)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                model = gart.load(path[3], device="cpu")
+                with open(path[4], encoding="utf-8") as f:
+                    got = [json.loads(line)["loss"] for line in f]
+            for step, loss in enumerate(losses):
+                self.assertAlmostEqual(np.mean(got[step * k:(step + 1) * k]), loss, 4, f"{k} replicas, step {step}")
+            for name, value in params.items():
+                error = np.abs(model.state(name) - value.detach().numpy()).max()
+                self.assertLess(error, 1e-4 * max(1, np.abs(value.detach().numpy()).max()), f"{k} replicas: {name}")
 
 
 if __name__ == "__main__":

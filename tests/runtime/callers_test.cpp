@@ -19,10 +19,10 @@ using test::view;
 /// A caller of the pool, which enters by come() and leaves by leave().
 class Caller {
  public:
-  /// Enters the pool. Returns the number of threads that the caller gets.
-  int come(cpu::Device& pool) {
+  /// Enters the pool. Returns the number of threads that the caller gets. `excludes`: other callers wait for it.
+  int come(cpu::Device& pool, bool excludes = false) {
     shift_ = nullptr;
-    shift_ = std::make_unique<cpu::Shift>(pool);
+    shift_ = std::make_unique<cpu::Shift>(pool, excludes);
     return shift_->team() == nullptr ? 1 : shift_->team()->size();
   }
   void leave() { shift_ = nullptr; }
@@ -52,6 +52,22 @@ TEST(Callers, GapsBetweenRunsAreNoPlaceForATeam) {
     a.leave(), b.leave();
     EXPECT_EQ(first.come(pool), 1) << run;
     EXPECT_EQ(second.come(pool), 1) << run;
+  }
+}
+
+/// A run that changes states of the program has no company, so it has all threads although others came recently.
+/// It does not make the others forgotten.
+TEST(Callers, ARunThatOthersWaitForHasAllFreeThreads) {
+  cpu::Device pool("cpu", 2);
+  Caller a, b;
+  a.come(pool), b.come(pool);
+  for (int run = 0; run < 20; ++run) {
+    a.leave(), b.leave();
+    EXPECT_EQ(a.come(pool, true), 2) << run;
+    a.leave();
+    EXPECT_EQ(a.come(pool), 1) << run;
+    EXPECT_EQ(b.come(pool, true), 1) << run;  // another program's run is inside
+    EXPECT_EQ(b.come(pool), 1) << run;
   }
 }
 

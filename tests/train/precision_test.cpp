@@ -62,7 +62,7 @@ TEST(MixedPrecision, RoundsProductsAlone) {
     Named states;
     const Named batch = batch_of(1);
     const double scale = half == DType::f16 ? 8192 : 1;  // at 65536 the gradients of this step overflow
-    if (half == DType::f16) states.emplace("loss_scale", number(DType::f32, scale));
+    if (half == DType::f16) states.emplace("loss_scale", scalar_tensor(DType::f32, scale));
     const Named out = run(train, batch, states);
     double loss = 0, bias = 0;
     std::vector<double> gradient(3);
@@ -88,7 +88,7 @@ TEST(MixedPrecision, RoundsInSubgraphs) {
   const std::string options = "loss=mse(y,t),optimizer=sgd(lr=0.125)";
   for (bool yes : {true, false}) {
     Named batch = batch_of(2), plain, half;
-    batch.emplace("yes", number(DType::boolean, yes));
+    batch.emplace("yes", scalar_tensor(DType::boolean, yes));
     const double full = run(entries(kBranch, options).train, batch, plain).at("loss").at_double(0);
     const double rough = run(entries(kBranch, options + ",precision=bf16").train, batch, half).at("loss").at_double(0);
     EXPECT_NE(full, rough);
@@ -136,14 +136,14 @@ TEST(LossScale, HalvesAtAnOverflowAndGrowsAfterwards) {
   EXPECT_EQ(states.at("loss_scale.skipped").at_int(0), 1);
   for (const char* own : {"loss_scale", "loss_scale.steps", "loss_scale.skipped"}) before.at(own) = states.at(own);
   expect_same(states, before);  // parameters, moments and the step counter
-  states.insert_or_assign("loss_scale.steps", number(DType::i64, 1998));
+  states.insert_or_assign("loss_scale.steps", scalar_tensor(DType::i64, 1998));
   for (const double scale : {32768, 65536, 65536}) {
     run(train, batch_of(0, 1e-3), states);
     EXPECT_EQ(states.at("loss_scale").at_double(0), scale);
   }
   EXPECT_EQ(states.at("loss_scale.steps").at_int(0), 1);
   EXPECT_EQ(states.at("step").at_int(0), 4);
-  states.insert_or_assign("loss_scale", number(DType::f32, 0x1p-23));
+  states.insert_or_assign("loss_scale", scalar_tensor(DType::f32, 0x1p-23));
   for (int i = 0; i < 3; ++i) run(train, batch_of(0, INFINITY), states);
   EXPECT_EQ(states.at("loss_scale").at_double(0), 0x1p-24);
   EXPECT_EQ(states.at("loss_scale.skipped").at_int(0), 4);
@@ -153,20 +153,15 @@ TEST(LossScale, HalvesAtAnOverflowAndGrowsAfterwards) {
 TEST(LossScale, SkipsGroupsOfSteps) {
   const TrainingEntries made =
       entries(kSmall, "loss=mse(y,t),optimizer=adamw(lr=0.1),accumulate=2,replicas=on,precision=f16");
-  const Graph &gradients = made.replicas.at(0), &update = made.replicas.at(1);
+  const Graph& gradients = replica_entry(made, "gradients");
   Named alone, shared;
   for (int64_t group = 0; group < 4; ++group) {
     const auto batch = [&](int64_t i) { return batch_of(group * 2 + i, group == 1 && i == 0 ? 1e3 : 1e-3); };
     std::vector<Named> found;
     for (int64_t i = 0; i < 2; ++i) found.push_back(run(gradients, batch(i), shared));
-    for (int64_t i = 0; i < 2; ++i) {
-      run(made.train, batch(i), alone);
-      Named& own = found[static_cast<size_t>(i)];
-      own.insert_or_assign("share", number(DType::f64, 0.5));
-      own.insert_or_assign("last", number(DType::boolean, i == 1));
-      run(update, own, shared);
-      expect_same(alone, shared);
-    }
+    for (int64_t i = 0; i < 2; ++i) run(made.train, batch(i), alone);
+    update_group(made, found, shared);
+    expect_same(alone, shared);
     EXPECT_EQ(alone.at("loss_scale").at_double(0), group == 0 ? 65536 : 32768);
     EXPECT_EQ(alone.at("step").at_int(0), group == 0 ? 1 : group);
     EXPECT_EQ(alone.at("loss_scale.skipped").at_int(0), group == 0 ? 0 : 1);
@@ -189,7 +184,7 @@ TEST(LossScale, AgreesWithCheckFinite) {
     return std::string("done");
   };
   EXPECT_EQ(failure(INFINITY), "the loss is NaN or infinite; the states keep their values");
-  states.insert_or_assign("loss_scale", number(DType::f32, 1));
+  states.insert_or_assign("loss_scale", scalar_tensor(DType::f32, 1));
   EXPECT_EQ(failure(1), "done");
   EXPECT_EQ(failure(1e6), "the norm of the gradient of 'w' is NaN or infinite; the states keep their values");
 }

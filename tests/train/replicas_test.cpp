@@ -47,42 +47,61 @@ Named batch_of(int64_t number, int64_t rows, int64_t columns) {
   return {{"x", x}, {"t", t}};
 }
 
-/// A group of replicas must change the states as an accumulating step over the same batches does, also in the middle of
-/// a group.
+std::vector<Named> gradients_of(const TrainingEntries& made, int64_t group, int64_t size, int64_t columns,
+                                Named& states) {
+  std::vector<Named> found;
+  for (int64_t i = 0; i < size; ++i) {
+    Named in = batch_of(group * size + i, 4 + i, columns);
+    in.insert_or_assign("replica", scalar_tensor(DType::i64, static_cast<double>(i)));
+    found.push_back(run(replica_entry(made, "gradients"), in, states));
+  }
+  return found;
+}
+
+/// A group of replicas must change the states as an accumulating step over the same batches does.
 TEST(Replicas, EqualAccumulatedSteps) {
   for (const char* text : {kLinear, kDropout})
-    for (const char* optimizer : {"sgd(lr=0.1)", "adamw(lr=0.1)", "momentum(lr=0.1),clip=0.5", "adagrad"}) {
-      const TrainingEntries made =
-          entries(text, concat("loss=mse(y,t),optimizer=", optimizer, ",accumulate=3,replicas=on"));
-      const Graph &gradients = made.replicas.at(0), &update = made.replicas.at(1);
-      ASSERT_EQ(gradients.name, "gradients");
-      ASSERT_EQ(update.name, "update");
-      const int64_t columns = text == kLinear ? 1 : 3;
-      Named alone, shared;
-      for (int64_t group = 0; group < 3; ++group) {
-        std::vector<Named> found;
-        for (int64_t i = 0; i < 3; ++i) {
-          Named in = batch_of(group * 3 + i, 4 + i, columns);
-          in.insert_or_assign("replica", number(DType::i64, static_cast<double>(i)));
-          found.push_back(run(gradients, in, shared));
-        }
-        for (int64_t i = 0; i < 3; ++i) {
-          const Named out = run(made.train, batch_of(group * 3 + i, 4 + i, columns), alone);
-          Named& own = found[static_cast<size_t>(i)];
-          EXPECT_EQ(out.at("loss").at_double(0), own.at("loss").at_double(0));
-          own.insert_or_assign("share", number(DType::f64, 1.0 / 3));
-          own.insert_or_assign("last", number(DType::boolean, i == 2));
-          run(update, own, shared);
+    for (const char* optimizer : {"sgd(lr=0.1)", "adamw(lr=0.1)", "momentum(lr=0.1),clip=0.5", "adagrad"})
+      for (int64_t size = 1; size < 5; ++size) {
+        const TrainingEntries made =
+            entries(text, concat("loss=mse(y,t),optimizer=", optimizer, ",accumulate=", size, ",replicas=on"));
+        const int64_t columns = text == kLinear ? 1 : 3;
+        Named alone, shared;
+        for (int64_t group = 0; group < 3; ++group) {
+          std::vector<Named> found = gradients_of(made, group, size, columns, shared);
+          for (int64_t i = 0; i < size; ++i) {
+            const Named out = run(made.train, batch_of(group * size + i, 4 + i, columns), alone);
+            EXPECT_EQ(out.at("loss").at_double(0), found[static_cast<size_t>(i)].at("loss").at_double(0));
+          }
+          update_group(made, found, shared);
           expect_same(alone, shared);
         }
       }
+}
+
+/// A group that is not complete leaves the states of as many accumulating steps. No parameter is among them.
+TEST(Replicas, AccumulateWithoutParameters) {
+  for (const char* text : {kLinear, kDropout}) {
+    const TrainingEntries made = entries(text, "loss=mse(y,t),optimizer=adam(lr=0.1),accumulate=3,replicas=on");
+    const int64_t columns = text == kLinear ? 1 : 3;
+    Named alone, shared;
+    std::vector<Named> found = gradients_of(made, 0, 3, columns, shared);
+    for (int64_t i = 0; i < 2; ++i) {
+      Named& own = found[static_cast<size_t>(i)];
+      own.insert_or_assign("share", scalar_tensor(DType::f64, 1.0 / 3));
+      run(replica_entry(made, "accumulate"), own, shared);
+      run(made.train, batch_of(i, 4 + i, columns), alone);
+      expect_same(shared, alone);
     }
+    for (const State& state : replica_entry(made, "accumulate").states)
+      EXPECT_TRUE(state.name == "accumulated" || state.name == "random.state" || state.name.ends_with(".gradient"));
+  }
 }
 
 TEST(Replicas, NameWhatTheyCannotShare) {
   EXPECT_EQ(refusal(kNorm, "loss=loss,optimizer=sgd,replicas=on"),
-            "--train: replicas=on: node 'y' updates statistics of its batch ('mean'), which replicas do not exchange; "
-            "freeze them, or leave out replicas");
+            "--train: replicas=on: node 'y' updates statistics of its batch ('mean'); exchange them "
+            "(batch_statistics=exchanged), freeze them, or leave out replicas");
   EXPECT_EQ(refusal(kNorm, "loss=loss,optimizer=sgd,replicas=on,frozen=mean,frozen=variance"), "made");
   EXPECT_EQ(refusal(kLinear, "loss=mse(y,t),optimizer=sgd,replicas=on,states=caller"),
             "--train: replicas=on shares the states of a program, so it excludes states=caller");
@@ -109,7 +128,7 @@ TEST(ModeRules, FollowTheTaskAndTheTrait) {
   EXPECT_EQ(rules(kNorm, ",async")[1], ModeRule::asynchronous);
   EXPECT_EQ(rules(kNorm, ",frozen=mean,frozen=variance,sync")[1], ModeRule::synchronous);
   const std::vector<ModeRule> all = rules(kLinear, ",sync,replicas=on");
-  ASSERT_EQ(all.size(), 5u);
+  ASSERT_EQ(all.size(), 7u);
   EXPECT_EQ(all[3], ModeRule::synchronous);  // gradients
   EXPECT_EQ(all[4], ModeRule::costs);        // update
 }

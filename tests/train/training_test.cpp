@@ -339,7 +339,8 @@ TEST(TrainOptions, NameTheMistake) {
   EXPECT_EQ(message("loss=mse(y,t),optimizer=sgd(lr=fast)"), "--train: lr is 'fast', expected a number");
   EXPECT_EQ(message("loss=mse(y,t),optimizer=sgd,frozen"),
             "--train: 'frozen' is not known; expected loss=, optimizer=, "
-            "lora(..), frozen=, clip=, accumulate=, states=, dropout=, check=, precision=, replicas=, sync or async");
+            "lora(..), frozen=, clip=, accumulate=, states=, dropout=, check=, precision=, replicas=, "
+            "batch_statistics=, sync or async");
   EXPECT_EQ(message("loss=mse(y,t),optimizer=sgd,check=nan"), "--train: check is 'nan', expected finite");
   EXPECT_EQ(message("loss=mse(y,t),optimizer=sgd,accumulate=0"),
             "--train: accumulate is 0, expected a number of steps from 1");

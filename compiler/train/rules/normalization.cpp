@@ -1,5 +1,6 @@
 // Gradients of normalisations. A node that also returns statistics is expanded instead.
 #include "compiler/ops/op_support.h"
+#include "compiler/ops/ops.h"
 #include "compiler/train/gradient_rule.h"
 
 namespace gcg {
@@ -121,8 +122,12 @@ void lrn_rule(C& c) {
   c.set(0, g * power(base, -beta) - x * others * (2 * slope * beta));
 }
 
+/// Each replica's loss depends on the value through the sums of all replicas.
+void exchange_rule(C& c) { c.set(0, c.results(op_gart_Exchange, {c.g()}, {}, 1)[0]); }
+
 constexpr GradientRow kRows[] = {
     {"BatchNormalization", batch_norm_rule},
+    {"Exchange", exchange_rule, "gart"},
     {"GroupNormalization", group_norm_rule},
     {"InstanceNormalization", [](C& c) { grouped_rule(c, 0, false); }},
     {"LayerNormalization", layer_norm_rule},

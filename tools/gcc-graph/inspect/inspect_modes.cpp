@@ -23,6 +23,8 @@ const char* choice_of(const gart::fb::Mode& mode) {
 std::string rule_of(const gart::fb::Mode& mode) {
   const std::string_view reason = gart::view_of(mode.reason());
   if (reason.ends_with("asynchronous")) return "rule: the task is asynchronous, so threads are for replicas";
+  if (reason.ends_with("exchanged_statistics"))
+    return "rule: replicas exchange the statistics of their batches, so threads are for streams and replicas";
   if (reason.ends_with("batch_statistics"))
     return "rule: the step is synchronous, because it computes statistics of its batch, so a run has all threads";
   if (reason.ends_with("synchronous"))

@@ -1,3 +1,4 @@
+#include <array>
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
@@ -22,6 +23,8 @@ class AsynchronousSteps : public TrainingSteps {
   AsynchronousSteps(const gart::Program& program, int64_t replicas, int64_t staleness, const TrainingData& data,
                     const StepNumbers& numbers)
       : replicas_(program, replicas, data, numbers), staleness_(replicas_.count(), staleness) {
+    if (replicas_.phases() > 1)
+      fail("--staleness: the replicas of this file exchange statistics of their batches, so they must run together");
     if (const int64_t pending = replicas_.pending(); pending != 0)
       fail("--staleness: the file's states hold the sum of ", pending, " gradients, expected none");
   }
@@ -57,7 +60,7 @@ class AsynchronousSteps : public TrainingSteps {
   /// Trains with batches until there is none left, or a replica has failed.
   void work(size_t replica) {
     for (std::optional<size_t> batch; (batch = begin(replica));) {
-      const auto computed = replicas_.compute(replica, group_[*batch], static_cast<int64_t>(replica) * kDraws);
+      const auto computed = replicas_.begin(replica, group_[*batch], static_cast<int64_t>(replica) * kDraws);
       finish(replica, *batch, computed);
     }
   }
@@ -73,7 +76,8 @@ class AsynchronousSteps : public TrainingSteps {
   void finish(size_t replica, size_t batch, const gart::Result<void>& computed) {
     std::unique_lock lock(mutex_);
     if (computed.ok()) changed_.wait(lock, [&] { return failed_ || staleness_.can_update(replica); });
-    const auto done = computed.ok() && !failed_ ? replicas_.update(replicas_.gradients(replica), 1, true) : computed;
+    const auto update = [&] { return replicas_.update(std::array{replicas_.gradients(replica)}, 1); };
+    const auto done = computed.ok() && !failed_ ? update() : computed;
     if (done.ok() && !failed_) {
       losses_[batch] = replicas_.loss(replica);
       staleness_.update(replica);

@@ -154,8 +154,8 @@ void HostReplicas::compute_on(int rank, std::span<const Batch> group, std::span<
   has_states_[static_cast<size_t>(rank)] = 1;
 }
 
-std::vector<gart::TensorView> HostReplicas::gradients(size_t replica) const {
-  std::vector<gart::TensorView> views;
+Gradients HostReplicas::gradients(size_t replica) const {
+  Gradients views;
   for (const size_t output : gradients_) views.push_back(remote_[replica].outputs[output].view());
   return views;
 }

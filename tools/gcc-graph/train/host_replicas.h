@@ -8,6 +8,7 @@
 
 #include "tools/gcc-graph/train/batches.h"
 #include "tools/gcc-graph/train/loss_entry.h"
+#include "tools/gcc-graph/train/replicas.h"
 #include "tools/gcc-graph/train/training_job.h"
 
 namespace gcg::tools {
@@ -29,7 +30,7 @@ class HostReplicas {
   /// error of a lost rank is ErrorCode::device_lost.
   void compute(std::span<const Batch> group, std::span<gart::Result<void>> done);
   double loss(size_t replica) const { return number_in(remote_[replica].outputs[loss_].view()); }
-  std::vector<gart::TensorView> gradients(size_t replica) const;
+  Gradients gradients(size_t replica) const;
 
  private:
   struct Remote {

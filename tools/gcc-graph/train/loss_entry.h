@@ -29,7 +29,6 @@ class LossEntry {
 
   gart::Result<void> run(const Batch& batch);
   double loss() const;
-  gart::Invocation& invocation() { return invocation_; }
 
  private:
   const TrainingData& data_;

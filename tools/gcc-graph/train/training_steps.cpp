@@ -7,6 +7,7 @@
 #include "tools/gcc-graph/support/fail.h"
 #include "tools/gcc-graph/train/host_replicas.h"
 #include "tools/gcc-graph/train/replicas.h"
+#include "tools/gcc-graph/train/workers.h"
 
 namespace gcg::tools {
 namespace {
@@ -32,7 +33,14 @@ class ReplicaSteps : public TrainingSteps {
  public:
   ReplicaSteps(const gart::Program& program, int64_t replicas, const TrainingData& data, const StepNumbers& numbers,
                const TrainingJob& job)
-      : count_(static_cast<size_t>(replicas)), replicas_(program, replicas_of_rank_0(replicas, job), data, numbers) {
+      : count_(static_cast<size_t>(replicas)),
+        replicas_(program, replicas_of_rank_0(replicas, job), data, numbers),
+        workers_(replicas_.count()) {
+    if (job.hosts != nullptr && replicas_.phases() > 1)
+      fail(
+          "train: the replicas of this file exchange statistics of their batches, which needs one process; the job "
+          "has ",
+          job.hosts->size());
     if (job.hosts != nullptr) others_ = std::make_unique<HostReplicas>(job, program, replicas, data, numbers);
   }
 
@@ -40,16 +48,21 @@ class ReplicaSteps : public TrainingSteps {
 
   std::vector<double> run(std::span<const Batch> group) override {
     const double share = 1.0 / static_cast<double>(count_);
-    size_t updates = pending();
+    const bool is_complete = pending() + group.size() == count_;
     compute(group);
     std::vector<double> losses;
+    std::vector<Gradients> gradients;
     for (size_t i = 0; i < group.size(); ++i) {
       const bool is_here = i < replicas_.count();
       losses.push_back(is_here ? replicas_.loss(i) : others_->loss(i));
-      const auto done =
-          replicas_.update(is_here ? replicas_.gradients(i) : others_->gradients(i), share, ++updates == count_);
-      if (!done.ok()) fail_step(group[i], done.error());
+      gradients.push_back(is_here ? replicas_.gradients(i) : others_->gradients(i));
     }
+    if (is_complete) {
+      if (const auto done = replicas_.update(gradients, share); !done.ok()) fail_step(group.back(), done.error());
+      return losses;
+    }
+    for (size_t i = 0; i < group.size(); ++i)
+      if (const auto done = replicas_.accumulate(gradients[i], share); !done.ok()) fail_step(group[i], done.error());
     return losses;
   }
 
@@ -66,12 +79,17 @@ class ReplicaSteps : public TrainingSteps {
   /// Computes the gradients of all batches at the same time. Replica i draws random numbers for i updates later.
   void compute(std::span<const Batch> group) {
     std::vector<gart::Result<void>> done(group.size());
-    const auto compute_one = [&](size_t i) { done[i] = replicas_.compute(i, group[i], static_cast<int64_t>(i)); };
     {
-      std::vector<std::jthread> threads;
-      if (others_ != nullptr) threads.emplace_back([&] { others_->compute(group, done); });
-      for (size_t i = 1; i < std::min(group.size(), replicas_.count()); ++i) threads.emplace_back(compute_one, i);
-      compute_one(0);
+      std::jthread remote;
+      if (others_ != nullptr) remote = std::jthread([&] { others_->compute(group, done); });
+      workers_.run(std::min(group.size(), replicas_.count()),
+                   [&](size_t i) { done[i] = replicas_.begin(i, group[i], static_cast<int64_t>(i)); });
+    }
+    const auto is_ok = [](const gart::Result<void>& result) { return result.ok(); };
+    for (size_t phase = 1; phase < replicas_.phases() && std::all_of(done.begin(), done.end(), is_ok); ++phase) {
+      if (const auto exchanged = replicas_.exchange(phase, group.size()); !exchanged.ok())
+        fail_step(group[0], exchanged.error());
+      workers_.run(group.size(), [&](size_t i) { done[i] = replicas_.go_on(i, phase); });
     }
     for (size_t i = 0; i < group.size(); ++i) {
       if (done[i].ok()) continue;
@@ -83,6 +101,7 @@ class ReplicaSteps : public TrainingSteps {
 
   const size_t count_;
   Replicas replicas_;  // of this process
+  Workers workers_;
   std::unique_ptr<HostReplicas> others_;
 };
 

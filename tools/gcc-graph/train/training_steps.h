@@ -32,8 +32,8 @@ std::unique_ptr<TrainingSteps> single_steps(const gart::Program& program, const 
                                             const TrainingData& data, const StepNumbers& numbers);
 
 /// Synchronous replicas of a file that was compiled with replicas=on. A group of `replicas` batches runs through the
-/// entry point `gradients` at the same time. Then `update` adds each batch's gradients to their sum, in the order of
-/// the batches; after the last one, the optimizer runs with their mean. So the result has the same bits as a step that
+/// entry point `gradients` at the same time. Then `add` and `update` add the batches' gradients in the order of the
+/// batches, and the optimizer runs with their mean. So the result has the same bits as a step that
 /// accumulates the gradients of as many batches, whatever the number of threads. A group may reach into the next epoch.
 /// A group of which one replica fails changes no state. In a job the ranks share the replicas, and rank 0 updates the
 /// states: run() throws LostRank if a rank is lost.

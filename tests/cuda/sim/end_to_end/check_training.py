@@ -63,6 +63,29 @@ class Training(CliCase):
         model.run({"x": x, "t": x}, entry="train")
         self.assertEqual(int(model.state("accumulated")), 1)
 
+    def test_replicas_exchange_statistics(self):
+        """Replicas on a simulated GPU exchange the statistics of their batches, as on the CPU."""
+        model = parser.parse_model("""<ir_version: 8, opset_import: ["": 20]>
+        net (float[64, 16] x) => (float[64, 16] y) {
+          p = MatMul(x, w)
+          n = BatchNormalization(p, scale, shift, mean, var)
+          y = Tanh(n)
+        }""")
+        values = {"w": np.random.default_rng(2).standard_normal((16, 16)), "scale": np.ones(16), "shift": np.zeros(16), "mean": np.zeros(16),
+                  "var": np.ones(16)}
+        model.graph.initializer.extend(numpy_helper.from_array(v.astype(np.float32), n) for n, v in values.items())
+        onnx.save(model, self.path("norm.onnx"))
+        self.accepted("compile", "norm.onnx", "-o", "norm.gart", "--target", "sm_80,x86-64-v3", "--train",
+                      "loss=mse(y,t),optimizer=momentum(lr=0.1),replicas=on,batch_statistics=exchanged")
+        states = {}
+        for device in ("cpu", "cuda"):
+            self.accepted("train", "norm.gart", "--data", "d.npz", "--device", device, "--replicas", "2", "--epochs", "2", "-o", "trained.gart")
+            trained = gart.load(self.path("trained.gart"), device=None)
+            states[device] = {n: trained.state(n) for n in trained.states}
+        for name, value in states["cpu"].items():
+            np.testing.assert_allclose(states["cuda"][name], value, rtol=1e-4, atol=1e-5, err_msg=name)
+        self.assertFalse(np.array_equal(states["cpu"]["mean"], values["mean"]))
+
     def test_mixed_precision(self):
         """Steps in f16 agree with those of the CPU; an overflow skips the update, and a resumed run has the bits of a whole one."""
         option = "loss=mse(y,t),optimizer=momentum(lr=0.1),precision=f16"
