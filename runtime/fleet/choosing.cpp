@@ -64,7 +64,7 @@ bool FleetState::may_hold(const Values& of, uint32_t device, Candidate& as) cons
 }
 
 /// The best device for a group among those that can hold its values. `request`: null: the request begins.
-std::pair<uint32_t, Candidate> FleetState::best_device(const Values& of, const Progress* request) const {
+std::pair<uint32_t, Candidate> FleetState::best_device(const Values& of, const RequestProgress* request) const {
   uint32_t best = kNone;
   Candidate of_best;
   bool is_too_large = false;
@@ -107,7 +107,7 @@ void FleetState::plan(uint32_t group, std::span<const int64_t> sizes) {
 
 /// Estimates the end of a group that may begin. Only the work of older requests, and that of the request's own groups
 /// that could begin before, comes first.
-Candidate FleetState::current_candidate(uint32_t group, uint32_t device, const Progress& request) const {
+Candidate FleetState::current_candidate(uint32_t group, uint32_t device, const RequestProgress& request) const {
   const Ahead older = lanes_[device]->queue().ahead_of(request.order);
   Candidate c{older.groups + request.groups[device] >= most_waiting_, double(older.us + request.ahead[device]), 0,
               times_[at(group, device)]};
@@ -120,7 +120,7 @@ Candidate FleetState::current_candidate(uint32_t group, uint32_t device, const P
 }
 
 /// A group stays where it was planned if it can begin there at once.
-Choice FleetState::choose_now(uint32_t group, const Progress& request) {
+GroupDevice FleetState::choose_now(uint32_t group, const RequestProgress& request) {
   const std::lock_guard lock(mutex_);
   const Values of{group, request.calls, request.sizes, request.values, request.held};
   uint32_t chosen = request.device[group];

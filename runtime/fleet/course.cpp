@@ -93,7 +93,7 @@ void Course::sum_up() {
 
 bool Course::choose(uint32_t group, std::span<const uint8_t> reached) {
   sum_up();
-  const Choice choice = placement_->chooser->choose_now(
+  const GroupDevice choice = placement_->chooser->choose_now(
       group, {order_, device_, sizes_, values_, ahead_, groups_, held_on_, reached, calls_[group]});
   const bool moves = choice.device != device_[group];
   if (moves) {

@@ -75,7 +75,7 @@ class Course {
   std::vector<std::vector<uint32_t>> calls_;  // per group
   std::vector<uint8_t> final_;                // per group
   ValueBytes values_;                         // values of final groups
-  std::vector<int64_t> ahead_, held_on_;      // per device: see Progress
+  std::vector<int64_t> ahead_, held_on_;      // per device: see RequestProgress
   std::vector<int> groups_;
 };
 

@@ -43,7 +43,7 @@ struct FleetState final : Chooser {
   DeviceInfo device(uint32_t index);
   /// The device of each group. If requests choose devices, the choice of the last request.
   std::vector<uint32_t> places() const;
-  Choice choose_now(uint32_t group, const Progress& request) override;
+  GroupDevice choose_now(uint32_t group, const RequestProgress& request) override;
   Lane* lane(uint32_t group, uint32_t device) const override {
     return may_run(group, device) ? lanes_[device].get() : nullptr;
   }
@@ -88,9 +88,9 @@ struct FleetState final : Chooser {
   std::shared_ptr<const Placement> place_by_load(std::span<const int64_t> sizes);
   void plan(uint32_t group, std::span<const int64_t> sizes);
   Candidate planned_candidate(uint32_t group, uint32_t device) const;
-  Candidate current_candidate(uint32_t group, uint32_t device, const Progress& request) const;
+  Candidate current_candidate(uint32_t group, uint32_t device, const RequestProgress& request) const;
   bool may_hold(const Values& of, uint32_t device, Candidate& as) const;
-  std::pair<uint32_t, Candidate> best_device(const Values& of, const Progress* request) const;
+  std::pair<uint32_t, Candidate> best_device(const Values& of, const RequestProgress* request) const;
   int64_t bytes_with(const Values& of, uint32_t device) const;
   void sum_weights();
   [[noreturn]] void fail_too_small(const Values& of) const;

@@ -51,7 +51,7 @@ class ValueBytes {
 };
 
 /// A request that runs, as far as the choice of a group's device depends on it.
-struct Progress {
+struct RequestProgress {
   uint64_t order = 0;                // the request's number among all requests of the process
   std::span<const uint32_t> device;  // per group
   std::span<const int64_t> sizes;    // per value: its bytes; 0: not known yet
@@ -64,7 +64,7 @@ struct Progress {
 };
 
 /// A device for a group.
-struct Choice {
+struct GroupDevice {
   uint32_t device = 0;
   Lane* lane = nullptr;
   int64_t us = 0;  // the microseconds that the group adds to the lane's expected work
@@ -74,7 +74,7 @@ class Chooser {
  public:
   virtual ~Chooser() = default;
   /// The device on which a group that may begin is estimated to end first. Throws Failure if no device has room for it.
-  virtual Choice choose_now(uint32_t group, const Progress& request) = 0;
+  virtual GroupDevice choose_now(uint32_t group, const RequestProgress& request) = 0;
   /// The lane that would run the group on a device; null if the group may not run there.
   virtual Lane* lane(uint32_t group, uint32_t device) const = 0;
 };
