@@ -49,12 +49,13 @@ bool is_ordered(const Stage& stage) {
 }
 
 /// The axes along which vectors of the stage may run.
-std::vector<Axis> lane_axes(const Stage& stage, const std::vector<Axis>& axes) {
+std::vector<Axis> lane_axes(const CpuTarget& target, const Stage& stage, const std::vector<Axis>& axes,
+                            const std::vector<Operand>& operands) {
   if (!is_ordered(stage) || axes.empty()) return axes;
   // A row that follows other rows may start with any of the partial sums. Handling this takes as long as adding this
   // many elements one by one.
-  constexpr int64_t kShortestRow = 16;
-  if (axes.size() > 1 && typical(axes.back().extent) < kShortestRow) return {};
+  const int64_t shortest = is_maskable(target, stage, operands) ? 5 : 16;
+  if (axes.size() > 1 && typical(axes.back().extent) < static_cast<double>(shortest)) return {};
   return {axes.back()};
 }
 
@@ -167,7 +168,7 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
   plan.native = native_lanes(target, stage);
   const bool overlaps = stage.kind == Stage::Kind::store && !reads_where_it_writes(stage);
   std::vector<Row> rows;  // one per axis
-  const std::vector<Axis> candidates = lane_axes(stage, axes);
+  const std::vector<Axis> candidates = lane_axes(target, stage, axes, operands);
   const auto best = best_lane(stage, candidates, [&](const Stage&, const Axis& axis) {
     const bool steps = interleaves(stage, operands, axis, minor);
     Row row;
@@ -311,7 +312,7 @@ std::optional<Axis> column_axis(const CpuTarget& target, const LoopKernel& loop,
   const auto cost = [&](const Stage& s, const Axis& a) {
     const auto is_lane = [&](const Axis& lane) { return lane.id == a.id; };
     const bool inside = std::any_of(s.axes.begin(), s.axes.end(), is_lane);
-    const std::vector<Axis> lanes = lane_axes(s, s.axes);
+    const std::vector<Axis> lanes = lane_axes(target, s, s.axes, operands);
     if (inside && std::none_of(lanes.begin(), lanes.end(), is_lane)) return HUGE_VAL;
     return lane_cost(s, operands, a, native_lanes(target, s), false);
   };
@@ -366,7 +367,7 @@ void plan_stages(const CpuTarget& target, const Kernel& kernel, LoopKernel loop,
   if (std::any_of(stages.begin(), stages.end(), is_ordered)) return;
   for (StagePlan& s : plan.stages)
     s.may_be_short = s.stage.kind == Stage::Kind::reduce && s.lane.id >= 0 && !s.lane.extent.is_constant() &&
-                     s.loops.empty() && s.maskable && s.native > 1;
+                     s.maskable && s.native > 1;
 }
 
 }  // namespace
