@@ -248,6 +248,12 @@ def short_rows(t):
     blocked = {"s": np.abs(t.f32(128, 32)) + 0.1}
     t.add("blocks of 32", "QuantizeLinear", {"x": t.f32(128, 1024), **blocked}, axis=1, block_size=32, out=TensorProto.UINT8)
     t.add("blocks of 32", "DequantizeLinear", {"x": t.ints(0, 255, 128, 1024, dtype=np.uint8), **blocked}, axis=1, block_size=32)
+    for shape, axes in (((12, 34, 59, 2), [1, 3]), ((60, 200, 12), [0, 2]), ((20000, 2), [1])):
+        for op in ("ReduceMean", "ReduceMax", "ReduceLogSumExp"):
+            t.add(f"{shape} over {axes}", op, {"x": t.f32(*shape)}, {"axes": np.array(axes, np.int64)}, is_open=False)
+    for kind in (np.uint8, np.float64):
+        x, i = t.ints(0, 100, 64, 492, 8).astype(kind), t.ints(0, 64, 150)
+        t.add(f"planes {x.dtype}", "Gather", {"x": x, "i": i}, out=helper.np_dtype_to_tensor_dtype(x.dtype), is_open=False)
     t.add("rows of 1 and 2", "Concat", {"a": t.f32(32, 22, 36, 1), "b": t.f32(32, 22, 36, 2), "c": t.f32(32, 22, 36, 1)}, axis=3)
     t.add("to rows of 2", "Transpose", {"x": t.f32(348, 2, 68)}, perm=[0, 2, 1])
     for op in ("Div", "Mod"):

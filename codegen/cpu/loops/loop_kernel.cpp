@@ -8,6 +8,7 @@
 #include "codegen/cpu/loops/axis_tables.h"
 #include "codegen/cpu/loops/loop_plan.h"
 #include "codegen/cpu/loops/reduce_stage.h"
+#include "codegen/cpu/loops/single_elements.h"
 #include "codegen/cpu/loops/store_row.h"
 #include "codegen/cpu/loops/vector_row.h"
 #include "compiler/kernel/access_analysis.h"
@@ -40,18 +41,30 @@ class LoopKernelEmitter {
   /// so do rows of one element, because masked stores take longer than plain ones.
   void emit_run(const EmitPoints& points) {
     const StagePlan& plan = plan_.stages[0];
-    const auto any_row = [&] { emit_store(plan, 0); };
-    if (plan.lane.extent.is_constant() || !plan.maskable || plan.native == 1) return points(any_row);
-    const auto short_row = [&] {
-      const Range row = row_range(plan);
-      emit_short_row(f_, plan, point_, row.begin, row.end);
-    };
+    const auto any_row = [&] { return points(1, [&](int) { emit_store(plan, 0); }), Values{}; };
+    if (plan.lane.extent.is_constant() || plan.native == 1) return void(any_row());
     const Range row = row_range(plan);
     Value* length = ir_.CreateSub(row.end, row.begin);
-    const auto single = [&] { return points([&] { emit_single_element(f_, plan, point_, row.begin); }), Values{}; };
-    const auto several = [&] { return points(short_row), Values{}; };
-    const auto few = [&] { return f_.if_else(ir_.CreateICmpEQ(length, f_.i64(1)), single, several); };
-    f_.if_else(ir_.CreateICmpSLT(length, f_.i64(plan.native)), few, [&] { return points(any_row), Values{}; });
+    const auto single = [&] { return emit_single_elements(points, row.begin), Values{}; };
+    const auto short_row = [&](int) {
+      const Range here = row_range(plan);
+      emit_short_row(f_, plan, point_, here.begin, here.end);
+    };
+    const auto several = [&] {
+      if (!plan.maskable) return any_row();
+      Value* is_short = ir_.CreateICmpSLT(length, f_.i64(plan.native));
+      return f_.if_else(is_short, [&] { return points(1, short_row), Values{}; }, any_row);
+    };
+    f_.if_else(ir_.CreateICmpEQ(length, f_.i64(1)), single, several);
+  }
+
+  /// Emits rows of one element each.
+  void emit_single_elements(const EmitPoints& points, Value* at) {
+    const StagePlan& plan = plan_.stages[0];
+    const SingleElements rows(f_.kernel(), plan, plan_.outer.back());
+    points(rows.together(), [&](int count) {
+      count == 1 ? emit_single_element(f_, plan, point_, at) : rows.emit(f_, point_, at, count);
+    });
   }
 
   void emit_stages() {
