@@ -255,6 +255,9 @@ def short_rows(t):
         x, i = t.ints(0, 100, 64, 492, 8).astype(kind), t.ints(0, 64, 150)
         t.add(f"planes {x.dtype}", "Gather", {"x": x, "i": i}, out=helper.np_dtype_to_tensor_dtype(x.dtype), is_open=False)
     t.add("rows of 1 and 2", "Concat", {"a": t.f32(32, 22, 36, 1), "b": t.f32(32, 22, 36, 2), "c": t.f32(32, 22, 36, 1)}, axis=3)
+    for kind, columns in ((np.uint8, 8), (np.float32, 12), (np.int64, 7)):
+        x = t.ints(0, 100, 64, columns, 500).astype(kind)
+        t.add(f"to rows of {columns} {x.dtype}", "Transpose", {"x": x}, out=helper.np_dtype_to_tensor_dtype(x.dtype), perm=[0, 2, 1])
     t.add("to rows of 2", "Transpose", {"x": t.f32(348, 2, 68)}, perm=[0, 2, 1])
     for op in ("Div", "Mod"):
         t.add("i32", op, {"a": t.ints(-1000, 1000, 512, 512, dtype=np.int32), "b": t.ints(1, 100, 512, 512, dtype=np.int32)}, out=TensorProto.INT32)
