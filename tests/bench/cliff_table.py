@@ -44,6 +44,7 @@ def convolutions(t):
     conv("3x3 dilated 2", (1, 96, 28, 28), (96, 96, 3, 3), pads=[2] * 4, dilations=[2, 2])
     conv("7x7/2 stem", (1, 3, 224, 224), (64, 3, 7, 7), pads=[3] * 4, strides=[2, 2])
     conv("1x1 256-64 56x56", (1, 256, 56, 56), (64, 256, 1, 1))
+    conv("1x1 alone 54-22 31x29", (1, 54, 31, 29), (22, 54, 1, 1))
     conv("1x1 odd 37x41", (1, 72, 37, 41), (24, 72, 1, 1))
     conv("depthwise 3x3 144 56x56", (1, 144, 56, 56), (144, 1, 3, 3), groups=144, pads=[1] * 4)
     conv("depthwise 7x7 96 56x56", (1, 96, 56, 56), (96, 1, 7, 7), groups=96, pads=[3] * 4)
@@ -248,7 +249,7 @@ def short_rows(t):
     blocked = {"s": np.abs(t.f32(128, 32)) + 0.1}
     t.add("blocks of 32", "QuantizeLinear", {"x": t.f32(128, 1024), **blocked}, axis=1, block_size=32, out=TensorProto.UINT8)
     t.add("blocks of 32", "DequantizeLinear", {"x": t.ints(0, 255, 128, 1024, dtype=np.uint8), **blocked}, axis=1, block_size=32)
-    for shape, axes in (((12, 34, 59, 2), [1, 3]), ((60, 200, 12), [0, 2]), ((20000, 2), [1])):
+    for shape, axes in (((12, 34, 59, 2), [1, 3]), ((60, 200, 12), [0, 2]), ((20000, 5), [1])):
         for op in ("ReduceMean", "ReduceMax", "ReduceLogSumExp"):
             t.add(f"{shape} over {axes}", op, {"x": t.f32(*shape)}, {"axes": np.array(axes, np.int64)}, is_open=False)
     for kind in (np.uint8, np.float64):
