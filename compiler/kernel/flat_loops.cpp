@@ -99,7 +99,7 @@ Expr FlatIndices::flatten(const Expr& root) {
     const Shape whole = operands_[static_cast<size_t>(e->operand)].shape;
     std::vector<Expr> index = {linear_index(e->args, whole, {})};
     Shape shape = {product(whole)};
-    if (!as_affine(index[0]) && !join_affine(e->args, whole, index, shape)) return nullptr;
+    if (!as_affine(index[0]) && !(joins_dimensions_ && join_affine(e->args, whole, index, shape))) return nullptr;
     auto n = std::make_shared<ExprNode>(*e);
     n->operand = view_of(e->operand, shape);
     n->args.clear();

@@ -15,7 +15,9 @@ Expr linear_index(const std::vector<Expr>& index, const Shape& shape, const std:
 /// for neighbouring dimensions whose indices are affine, so that axes behind a gathered dimension can be merged.
 class FlatIndices {
  public:
-  explicit FlatIndices(std::vector<Operand>& operands) : operands_(operands) {}
+  /// `joins_dimensions`: see DeviceTraits. Otherwise only loads whose indices are all affine are rewritten.
+  explicit FlatIndices(std::vector<Operand>& operands, bool joins_dimensions = false)
+      : operands_(operands), joins_dimensions_(joins_dimensions) {}
   /// `e` with its loads rewritten to linear indices.
   Expr flatten(const Expr& e);
   /// The linear index of an element of operand `o`, whose shape becomes one-dimensional. An index that is not affine is
@@ -27,6 +29,7 @@ class FlatIndices {
   int view_of(int o, const Shape& shape);
 
   std::vector<Operand>& operands_;
+  bool joins_dimensions_;
 };
 
 /// Merges neighbouring `axes` if all flat loads and stores of all expressions run through them at one stride. Drops

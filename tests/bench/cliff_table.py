@@ -239,6 +239,7 @@ def short_rows(t):
     for op in ("ArgMax", "Hardmax"):
         t.add("rows of 7", op, {"x": t.f32(5000, 7)}, axis=1, out=TensorProto.INT64 if op == "ArgMax" else TensorProto.FLOAT)
     t.add("rows of 7", "ReduceMax", {"x": t.f32(5000, 7)}, {"axes": np.array([1], np.int64)})
+    t.add("3 to rows of 24", "DepthToSpace", {"x": t.f32(1, 171, 15, 8)}, blocksize=3, mode="CRD")
     t.add("4", "SpaceToDepth", {"x": t.f32(1, 16, 56, 56)}, blocksize=4)
     t.add("three of channels", "Concat", {"a": t.f32(1, 64, 28, 28), "b": t.f32(1, 32, 28, 28), "c": t.f32(1, 16, 28, 28)}, axis=1)
     t.add("two columns", "Concat", {"a": t.f32(40000, 1), "b": t.f32(40000, 1)}, axis=1)

@@ -192,6 +192,15 @@ TEST(StoreRow, Interleaved) {
     });
 }
 
+/// The mask of the end of a row is one comparison for all parts. LLVM shuffles a mask bit by bit.
+TEST(StoreRow, EndsOfInterleavedRowsHaveOneComparison) {
+  for (const DType type : {DType::f32, DType::u8, DType::i64}) {
+    const Kernel kernel = transpose_kernel(type, kRows, 3, Dim::symbol("n"));
+    const std::string code = cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target("x86-64-v4")));
+    EXPECT_EQ(code.find("\tkor"), std::string::npos) << name_of(type);
+  }
+}
+
 TEST(StoreRow, EverySecondToFifthElement) {
   for (DType dtype : {DType::f32, DType::u8, DType::i64})
     for (int64_t step : {2, 3, 4, 5})
