@@ -129,9 +129,9 @@ class LoopKernelEmitter {
   }
 
   /// A square tile: lanes from `column` on, of rows from `row` on. `rows`, `columns`: how many of them exist; null:
-  /// all.
+  /// all. `most`: a limit of `columns`.
   struct TileAt {
-    int side;
+    int side, most;
     Value *row, *column;
     Value *rows = nullptr, *columns = nullptr;
   };
@@ -150,9 +150,9 @@ class LoopKernelEmitter {
     else if (plan.overlaps)
       tiled = ir_.CreateSelect(ir_.CreateICmpSGE(last, f_.i64(0)), columns, f_.i64(0));
     const auto emit_tiles = [&](Value* end, Value* known_rows) {
-      if (is_narrow) return emit_narrow_tiles(plan, plan.native, first, known_rows, columns), Values{};
+      if (is_narrow) return emit_narrow_tiles(plan, plan.native, plan.native, first, known_rows, columns), Values{};
       f_.for_loop(f_.i64(0), end, tile, [&](Value* column) {
-        emit_tile(plan, {plan.native, first, plan.overlaps ? smin(column, last) : column, known_rows});
+        emit_tile(plan, {plan.native, plan.native, first, plan.overlaps ? smin(column, last) : column, known_rows});
       });
       return Values{};
     };
@@ -185,12 +185,19 @@ class LoopKernelEmitter {
   /// Emits fewer columns than a tile has, whose number only a run knows: by the smallest tiles that have as many.
   void emit_few_columns(const StagePlan& plan, Value* first, Value* rows, Value* columns) {
     const int half = plan.native / 2;
-    const auto tiles = [&](int side) {
-      return [&, side] { return emit_narrow_tiles(plan, side, first, rows, columns), Values{}; };
+    const auto tiles = [&](int side, int most) {
+      return [&, side, most] {
+        const auto emit = [&](Value* known_rows) {
+          return [&, known_rows] { return emit_narrow_tiles(plan, side, most, first, known_rows, columns), Values{}; };
+        };
+        return f_.if_else(ir_.CreateICmpEQ(rows, f_.i64(plan.native)), emit(nullptr), emit(rows));
+      };
     };
     const auto most = [&] {
-      if (half < kFewestTiled || half * lane_bytes(plan.stage) % 16 != 0) return tiles(plan.native)();
-      return f_.if_else(ir_.CreateICmpSLE(columns, f_.i64(half)), tiles(half), tiles(plan.native));
+      if (half < kFewestTiled) return tiles(plan.native, plan.native)();
+      const int least_side = half * lane_bytes(plan.stage) % 16 == 0 ? half : plan.native;
+      return f_.if_else(ir_.CreateICmpSLE(columns, f_.i64(half)), tiles(least_side, half),
+                        tiles(plan.native, plan.native));
     };
     f_.if_else(
         ir_.CreateICmpSLT(columns, f_.i64(kFewestTiled)),
@@ -198,10 +205,12 @@ class LoopKernelEmitter {
   }
 
   /// Emits the rows of one block by tiles that have more lanes than there are columns.
-  void emit_narrow_tiles(const StagePlan& plan, int side, Value* first, Value* rows, Value* columns) {
+  void emit_narrow_tiles(const StagePlan& plan, int side, int most, Value* first, Value* rows, Value* columns) {
     for (int done = 0; done < plan.native; done += side) {
       Value* left = rows == nullptr ? nullptr : ir_.CreateSub(rows, f_.i64(done));
-      const auto tile = [&] { emit_tile(plan, {side, ir_.CreateAdd(first, f_.i64(done)), f_.i64(0), left, columns}); };
+      const auto tile = [&] {
+        emit_tile(plan, {side, most, ir_.CreateAdd(first, f_.i64(done)), f_.i64(0), left, columns});
+      };
       left == nullptr || done == 0 ? tile() : f_.if_then(ir_.CreateICmpSGT(left, f_.i64(0)), tile);
     }
   }
@@ -228,7 +237,7 @@ class LoopKernelEmitter {
         if (tile.rows != nullptr) p.mask = f_.first_lanes(tile.rows, tile.side);
         p.axes[plan.lane.id] = ir_.CreateAdd(tile.column, column);
         const auto* at = llvm::dyn_cast<llvm::ConstantInt>(column);
-        const bool exists = at == nullptr || at->getSExtValue() == j;
+        const bool exists = j < tile.most && (at == nullptr || at->getSExtValue() == j);
         vectors.push_back(exists ? exprs_.evaluate(in_tile, p) : llvm::PoisonValue::get(vectors[0]->getType()));
       }
       vectors = emit_transpose(f_, vectors);

@@ -6,8 +6,8 @@
 
 namespace gcg::cpu {
 
-/// Copies of several neighbouring rows along `run`. Their elements are loaded as one vector and stored one by one. It
-/// pays for bytes: single loads and stores of bytes take twice as long as those of wider elements.
+/// Copies of several neighbouring rows along `run`. Their elements are loaded as one vector and stored one by one. A
+/// loop of one load and one store takes up to twice as long.
 class SingleElements {
  public:
   SingleElements(const Kernel& kernel, const StagePlan& plan, const Axis& run);
