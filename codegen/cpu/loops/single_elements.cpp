@@ -8,7 +8,7 @@ namespace gcg::cpu {
 SingleElements::SingleElements(const Kernel& kernel, const StagePlan& plan, const Axis& run) : plan_(plan), run_(run) {
   const auto length = plan.lane.extent.symbol_name();
   const Expr& value = plan.stage.value;
-  if (!length || value->kind != ExprKind::load || has_guarded_load(value)) return;
+  if (!length || plan.minor.id >= 0 || value->kind != ExprKind::load || has_guarded_load(value)) return;
   const Expr one = rewrite(value, [&](const Expr& e) -> Expr {
     return e->kind == ExprKind::extent ? extent(e->dim.substitute({{*length, Dim(1)}})) : nullptr;
   });
