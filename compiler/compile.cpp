@@ -155,6 +155,7 @@ class Compilation {
     out.weight_bytes = static_cast<int64_t>(weights.bytes());
     for (const TargetCode& c : code_) out.code_bytes += static_cast<int64_t>(c.blob.code.size());
     out.remarks = std::move(remarks_);
+    out.faster = faster_options(plans_, targets_, interface);
     return out;
   }
 

@@ -18,6 +18,7 @@
 #include "compiler/partition/cut.h"
 #include "compiler/passes/pass.h"
 #include "compiler/plan/bind_libraries.h"
+#include "compiler/report/faster_options.h"
 #include "compiler/report/plan_report.h"
 #include "compiler/report/remark.h"
 #include "compiler/train/train_options.h"
@@ -73,6 +74,7 @@ struct CompileResult {
   std::optional<CutReport> cut;  // only for a fleet
   int64_t weight_bytes = 0, code_bytes = 0;
   std::vector<Remark> remarks;  // diagnostics: where GPUs wait, unused libraries, unused assignments
+  FasterOptions faster;
 };
 
 using Backends = std::vector<std::unique_ptr<Backend>>;

@@ -132,6 +132,35 @@ class Reports(CliCase):
         self.assertIn("--precision tf32 has no effect: no GPU is among the targets", out)
         self.assertNotIn("no effect", self.accepted("compile", "model.onnx", "-o", "same.gart", "--target", "x86-64-v3"))
 
+    def test_options_that_would_be_faster_are_told(self):
+        """A sentence for each of them, and none once the option is given."""
+        def told(*options, model="wide.onnx"):
+            report = json.loads(self.accepted("compile", model, "-o", "told.gart", *options, "--json"))
+            return {name for name in ("--precision tf32", "--precision bf16", "--tuning", "--dim", "--target") if any(name in line for line in report["faster"])}
+
+        for name, columns in (("wide.onnx", 1024), ("narrow.onnx", 64)):
+            model = parser.parse_model(HEADER + f"wide (float[rows, 1024] x) => (float[rows, {columns}] y) {{ y = MatMul(x, w) }}")
+            weights = np.random.default_rng(1).standard_normal((1024, columns)).astype(np.float32)
+            model.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+            onnx.save(model, self.path(name))
+        cpu = ("--target", "x86-64-v3,x86-64-v4")
+        self.assertEqual(told(*cpu), {"--precision bf16", "--dim"})
+        self.assertEqual(told(*cpu, model="narrow.onnx"), {"--dim"})
+        self.assertEqual(told(*cpu, "--dim", "rows=1"), {"--precision bf16"})
+        self.assertEqual(told(*cpu, "--dim", "rows=1", "--precision", "bf16"), {"--target"})
+        self.assertEqual(told("--dim", "rows=1", "--precision", "bf16") & {"--target", "--precision bf16"}, set())
+        self.assertEqual(told("--target", "x86-64-v3", "--dim", "rows=1"), {"--precision bf16", "--target"})
+        said = self.accepted("compile", "wide.onnx", "-o", "told.gart", "--target", "x86-64-v3")
+        self.assertIn("  faster: extents of inputs are open ('rows'): --dim rows=VALUE adds a plan", said)
+        self.assertIn("  faster: --target leaves out 'x86-64-v4': CPUs", said)
+        gpu = ("--target", "sm_80", "--dim", "rows=64")
+        self.write("tuning.json", json.dumps({"format": "gcc-graph tuning 1", "measured": [
+            {"target": "sm_80", "precision": "fp32", "kernel": "none", "shape": "none", "choice": "none", "expected": "none", "device": "d", "driver": "1",
+             "microseconds": {"none": 1.0}}]}).encode())
+        self.assertEqual(told(*gpu), {"--precision tf32", "--tuning"})
+        self.assertEqual(told(*gpu, "--precision", "fp16"), {"--tuning"})
+        self.assertEqual(told(*gpu, "--tuning", "tuning.json"), {"--precision tf32"})
+
     def test_run_writes_outputs_and_compares(self):
         self.accepted("run", "model.gart", "--inputs", "in.npz", "--outputs", "out.npz")
         z = np.load(self.path("out.npz"))["z"]

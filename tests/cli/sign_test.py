@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """sign and verify: OpenSSL's program accepts our signatures, we accept its, and every changed bit is found."""
+import json
 import os
 import subprocess
 import unittest
@@ -107,6 +108,31 @@ class Sign(CliCase):
                 os.rename(self.path(signature), self.path("elsewhere"))
                 self.accepted(*command, "--trusted-key", "ours.pub", "--signature", "elsewhere")
                 remove("elsewhere", "trained.gart", "out.safetensors")
+
+    def test_a_command_that_changes_a_signed_file_tells_so(self):
+        """The signature stays, and is refused. A file that is written with the same bytes keeps its signature."""
+        weights, _ = weights_and_samples()
+        network = parser.parse_model(NETWORK)
+        network.graph.initializer.extend(numpy_helper.from_array(v, n) for n, v in weights.items())
+        onnx.save(network, self.path("told.onnx"))
+        fleet = {"devices": [{"name": "cpu:0", "kind": "cpu"}, {"name": "cpu:1", "kind": "cpu"}]}
+        self.write("fleet.json", json.dumps(fleet).encode())
+        self.write("one.json", json.dumps({"devices": fleet["devices"][:1]}).encode())
+        self.accepted("compile", "told.onnx", "-o", "states.gart", "--train", "loss=cross_entropy(y,t),optimizer=sgd(lr=0.1)")
+        self.accepted("state", "export", "states.gart", "-o", "told.safetensors")
+        compiles = ("compile", "model.onnx", "-o", "told.gart", "--target", "x86-64-v3")
+        placed = (*compiles, "--fleet", "fleet.json")
+        for before, change in ((compiles, (*compiles, "--dim", "batch=2")), (placed, ("place", "told.gart", "--fleet", "one.json")),
+                               (placed, ("state", "import", "states.gart", "told.safetensors", "-o", "told.gart"))):
+            with self.subTest(change=change):
+                self.accepted(*before)
+                self.accepted("sign", "told.gart", "--key", "ours.pem")
+                done = self.tool(*before)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.accepted("verify", "told.gart", "--key", "ours.pub")
+                done = self.tool(*change)
+                self.assertEqual((done.returncode, done.stderr), (0, "remark: told.gart.sig does not sign the new told.gart; gcc-graph sign signs it again\n"))
+                self.unsigned("told.gart", "--key", "ours.pub")
 
     def test_golden_vectors_of_signed_files(self):
         self.accepted("compile", "model.onnx", "-o", "golden.gart", "--golden", "--dim", "batch=2")

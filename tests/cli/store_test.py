@@ -74,11 +74,15 @@ class StoreCommand(CliCase):
         with self.assertRaisesRegex(gart.GartError, "is not a store"):
             gart.load(store=self.folder, model="power")
 
+    def make_key(self, name):
+        for command in (["genpkey", "-algorithm", "ed25519", "-out", name + ".pem"], ["pkey", "-in", name + ".pem", "-pubout", "-out", name + ".pub"]):
+            subprocess.run(["openssl", *command], cwd=self.folder, capture_output=True, check=True)
+        return name + ".pem"
+
     def test_a_trusted_key_needs_the_signature_of_the_store(self):
         keys = []
         for key in ("ours", "other"):
-            for command in (["genpkey", "-algorithm", "ed25519", "-out", key + ".pem"], ["pkey", "-in", key + ".pem", "-pubout", "-out", key + ".pub"]):
-                subprocess.run(["openssl", *command], cwd=self.folder, capture_output=True, check=True)
+            self.make_key(key)
             keys.append(self.read(key + ".pub").decode())
         self.accepted("sign", "double.gart", "--key", "ours.pem")
         self.accepted("store", "add", "--store", "trusting", "double.gart", "--model", "signed", "--signature", "double.gart.sig")
@@ -88,6 +92,20 @@ class StoreCommand(CliCase):
             done = subprocess.run([LOAD_FROM_STORE, self.path("trusting"), model, key], capture_output=True, text=True)
             self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(says, done.stderr)
+            x, load = np.ones((2, 4), np.float32), lambda: gart.load(store=self.path("trusting"), model=model, trusted_keys=key)
+            if code == 0:
+                np.testing.assert_array_equal(load()(x), 2 * x)
+            else:
+                self.assertRaisesRegex(gart.GartError, says, load)
+        model = gart.load(store=self.path("trusting"), model="unsigned", trusted_keys=keys[0], signature=self.read("double.gart.sig"))
+        np.testing.assert_array_equal(model(x), 2 * x)
+
+    def test_a_signature_that_is_not_kept_is_told(self):
+        self.accepted("sign", "square.gart", "--key", self.make_key("ours"))
+        for more, says in (((), "remark: the store does not keep square.gart.sig; --signature keeps it\n"), (("--signature", "square.gart.sig"), "")):
+            done = self.tool("store", "add", "--store", "telling", "square.gart", "--model", "m", *more)
+            self.assertEqual((done.returncode, done.stderr), (0, says))
+        os.remove(self.path("square.gart.sig"))
 
     def test_replacing_and_removing(self):
         add = ("store", "add", "--store", "models", "double.gart", "--model")

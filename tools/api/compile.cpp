@@ -90,6 +90,7 @@ Compiled given_result(gcg::CompileResult source) {
   out.weight_bytes = source.weight_bytes;
   out.code_bytes = source.code_bytes;
   out.remarks = sentences_of(source.remarks);
+  out.faster = sentences_of(source.faster);
   return out;
 }
 

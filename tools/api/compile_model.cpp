@@ -82,6 +82,26 @@ std::vector<std::string> default_targets(const std::vector<std::string>& gpus, c
   return targets;
 }
 
+/// The levels of `defaults`, oldest first, that are newer than each of them in `targets`; empty if there is none of
+/// them.
+std::vector<std::string> newer_levels(const std::vector<std::string>& targets,
+                                      const std::vector<std::string>& defaults) {
+  const auto is_given = [&](const std::string& level) {
+    return std::find(targets.begin(), targets.end(), level) != targets.end();
+  };
+  const auto newest = std::find_if(defaults.rbegin(), defaults.rend(), is_given);
+  if (newest == defaults.rend()) return {};
+  return {newest.base(), defaults.end()};
+}
+
+/// Sets the targets if the user names none. Returns the CPU levels that the user's targets lack.
+std::vector<std::string> choose_targets(gcg::CompileOptions& options, const ModelOptions& requested,
+                                        const gcg::Graph& graph) {
+  const bool bytes = computes_with_bytes(graph), halves = computes_with_bf16(graph, requested.precision);
+  if (requested.targets.empty()) options.targets = default_targets(requested.gpus, options.fleet, bytes, halves);
+  return newer_levels(options.targets, gcg::default_cpu_levels(bytes, halves));
+}
+
 /// Adds the groups and devices that functions and nodes of the model name in metadata_props ("gart.group",
 /// "gart.device"). They come before the user's labels, so that the user's labels win. Each call of a function is a
 /// group of its own, because calls may wait for each other. Devices that the fleet lacks are left out, because a
@@ -184,9 +204,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& requested, st
       gcg::import_onnx(path, only_values(requested.dims), custom_ops, requested.functions, requested.outputs,
                        requested.training && requested.train.empty() && requested.outputs.empty() && !requested.fleet);
   opsets = model.opsets;
-  if (requested.targets.empty())
-    options.targets = default_targets(requested.gpus, options.fleet, computes_with_bytes(model.graph),
-                                      computes_with_bf16(model.graph, requested.precision));
+  std::vector<std::string> newer = choose_targets(options, requested, model.graph);
   const gcg::Fleet fleet = options.fleet ? *options.fleet : gcg::fleet_of(gcg::require_targets(options.targets));
   std::vector<gcg::Remark> idle;
   if (options.fleet || fleet.devices.size() > 1) idle = add_labels_of_nodes(model.node_labels, fleet, options.cut);
@@ -220,6 +238,7 @@ CompiledModel compile(const std::string& path, const ModelOptions& requested, st
   gcg::CompileResult result =
       gcg::compile(std::move(model.graph), model.source_hash, options, backends, std::move(more));
   result.remarks.insert(result.remarks.begin(), idle.begin(), idle.end());
+  result.faster.newer_targets = std::move(newer);
   CompiledModel out{detail::given_result(std::move(result)), {}};
   if (requested.tuning || tuning.size() > 0)
     out.tuning = TuningReport{static_cast<int64_t>(tuning.used()), static_cast<int64_t>(tuning.stale())};

@@ -4,6 +4,7 @@
 #include <gcc_graph/fleet.h>
 #include <gcc_graph/functions.h>
 #include <gcc_graph/graph.h>
+#include <gcc_graph/json.h>
 #include <gcc_graph/lazy.h>
 #include <gcc_graph/operators.h>
 #include <gcc_graph/place.h>

@@ -13,6 +13,7 @@
 #include "tools/gcc-graph/io/read_file.h"
 #include "tools/gcc-graph/io/save_temps.h"
 #include "tools/gcc-graph/io/store_golden.h"
+#include "tools/gcc-graph/io/signature_watch.h"
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/options/default_targets.h"
 #include "tools/gcc-graph/options/gpu_options.h"
@@ -109,9 +110,11 @@ void run(const Arguments& a) {
   if (a.golden > 0) progress.show("golden vectors");
   if (a.golden > 0) result.artifact = with_golden_vectors(a, options, result.artifact);
   progress.show("write");
+  const SignatureWatch signature(a.output);
   write_file(a.output, result.artifact);
   progress.clear();
   if (a.quiet) return;
+  signature.tell();
   result.remarks.insert(result.remarks.end(), defaults.remarks.begin(), defaults.remarks.end());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (a.json) return print_compiled_json(a.output, result, seconds);

@@ -22,6 +22,7 @@ void print_compiled(const std::string& output, const gcc_graph::Compiled& result
   }
   if (result.cut) print_cut_report(*result.cut);
   for (const std::string& remark : result.remarks) std::cout << "  " << remark << '\n';
+  for (const std::string& option : result.faster) std::cout << "  faster: " << option << '\n';
 }
 
 namespace {
@@ -54,7 +55,8 @@ void print_compiled_json(const std::string& output, const gcc_graph::Compiled& r
               {"code_bytes", result.code_bytes},
               {"seconds", seconds},
               {"plans", Json::array()},
-              {"remarks", result.remarks}};
+              {"remarks", result.remarks},
+              {"faster", result.faster}};
   for (const gcc_graph::PlanReport& p : result.plans) {
     Json plan = {{"target", p.target},
                  {"shapes", p.shapes},

@@ -38,7 +38,7 @@ const std::map<std::string, Ending>& endings() {
       {"sign", {"gcc-graph sign model.gart --key private.pem"}},
       {"verify",
        {"gcc-graph verify model.gart --key public.pem",
-        "0; 1 if it failed; 3 if the key's owner did not sign the file"}},
+        "0; 1 if it failed; 3 if the key's owner did not sign the file, or if it was changed"}},
       {"function", {"gcc-graph function list library.onnx"}},
       {"operators", {"gcc-graph operators"}},
       {"devices", {"gcc-graph devices --probe --json"}},

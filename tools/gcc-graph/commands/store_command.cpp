@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -59,6 +60,8 @@ void add(const Arguments& a) {
   Store store(a.store, Store::Access::write);
   const StoredVersion added = store.add(
       {.model = model, .artifact = a.artifact, .replaces = a.replaces, .rows = a.rows, .signature = a.signature});
+  if (const std::string beside = a.artifact + ".sig"; a.signature.empty() && std::filesystem::is_regular_file(beside))
+    std::cerr << "remark: the store does not keep " << beside << "; --signature keeps it\n";
   if (a.json)
     std::cout << json_text(json_of(added)) << '\n';
   else

@@ -17,6 +17,7 @@
 
 #include "artifact_schema/digest.h"
 #include "tools/gcc-graph/io/artifact_file.h"
+#include "tools/gcc-graph/io/signature_watch.h"
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/support/fail.h"
 
@@ -193,9 +194,11 @@ void write_assembly(const std::string& from, const std::string& to, std::span<co
   const MappedArtifact artifact(from);
   if (artifact.view().assembly().empty()) fail(from, ": it has no fleet plan: it was not compiled for a fleet");
   const FileHead front = front_with(artifact.view(), section);
+  const SignatureWatch signature(to);
   const std::string target = is_same(from, to) ? fs::canonical(from).string() : to;
   if (!change_copy(from, target, artifact.view(), front, section))
     fail("cannot write ", to, ": ", std::strerror(errno));
+  signature.tell();
 }
 
 }  // namespace gcg::tools

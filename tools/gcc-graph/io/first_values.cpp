@@ -9,6 +9,7 @@
 #include "tools/gcc-graph/io/artifact_file.h"
 #include "tools/gcc-graph/io/model_inputs.h"
 #include "tools/gcc-graph/io/rewrite_artifact.h"
+#include "tools/gcc-graph/io/signature_watch.h"
 #include "tools/gcc-graph/io/store_golden.h"
 #include "tools/gcc-graph/io/write_file.h"
 #include "tools/gcc-graph/support/fail.h"
@@ -69,12 +70,14 @@ class Writer {
 void write_with_states(const std::string& from, const TrustOption& trust, const gart::Program& program,
                        const std::string& to) {
   const ArtifactFile artifact = open_artifact(from, trust);
+  const SignatureWatch signature(to);
   write_file(to, rewritten(artifact.view, [&](gart::ArtifactContent& content) {
                Writer writer(content);
                for (const gart::TensorInfo& info : program.program_states())
                  writer.set(info.name, value_or_throw(program.state(info.name)));
                remove_golden(content.manifest);  // the golden outputs belong to the old values
              }));
+  signature.tell();
 }
 
 }  // namespace gcg::tools

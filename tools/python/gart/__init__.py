@@ -734,7 +734,7 @@ def load(path=None, device=None, target=None, threads=0, verify=True, blocking=F
 
     `trusted_keys`: the text of a PEM file with a public key of Ed25519, or several. An artifact that none of them has signed (gcc-graph
     sign) is refused. The signature covers all bytes, which are first copied to this process's memory. It is `signature` (64 bytes), or
-    else in the file `path`.sig. Needs OpenSSL's libcrypto.so.3 or .1.1.
+    else in the file `path`.sig, or with `store` the one that store add --signature kept. Needs OpenSSL's libcrypto.so.3 or .1.1.
 
     `custom_ops`: {name: function} for the operators that `gcc-graph compile --custom-op` declared ("acme::Blend"). Each
     is called as function(inputs, outputs, attributes). The inputs are arrays to read, the outputs arrays to write
@@ -744,5 +744,9 @@ def load(path=None, device=None, target=None, threads=0, verify=True, blocking=F
     if (path is None) == (store is None) or (store is None) != (model is None):
         raise TypeError("gart.load takes a path or an artifact's bytes, or store and model")
     if store is not None:
-        path = _store.find(store, model)
+        path, kept, name = _store.find(store, model)
+        if trusted_keys is not None and signature is None:
+            if not kept:
+                raise GartError(f"the model '{name}' has no signature in the store")
+            signature = kept
     return Model(path, device, target, threads, verify, blocking, custom_ops, parallel, spin, runs, refuse_runs, trusted_keys, signature)

@@ -11,7 +11,8 @@ _APPLICATION, _FORMAT = 0x47535452, 2  # as in tools/store/schema.h
 
 
 def find(store, model):
-    """The path of the artifact of "ID" (the latest version) or "ID@VERSION" in the folder `store`."""
+    """(path, signature, name) of the artifact of "ID" (the latest version) or "ID@VERSION" in the folder `store`. `signature`: bytes, empty if it
+    was added without one. `name`: "ID@VERSION"."""
     store = os.fspath(store)
     match = _REFERENCE.fullmatch(model)
     if not match:
@@ -25,8 +26,8 @@ def find(store, model):
             mark = tuple(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
             if mark != (_APPLICATION, _FORMAT):
                 raise GartError(f"{database} is not the database of a store that this version knows")
-            row = connection.execute("SELECT file, bytes FROM found WHERE id = ? AND ? IN (0, version) ORDER BY version DESC LIMIT 1",
-                                     (match[1], int(match[2] or 0))).fetchone()
+            row = connection.execute("SELECT file, found.bytes, signature, version FROM found JOIN versions USING (id, version) "
+                                     "WHERE id = ? AND ? IN (0, version) ORDER BY version DESC LIMIT 1", (match[1], int(match[2] or 0))).fetchone()
         finally:
             connection.close()
     except sqlite3.Error as error:
@@ -37,4 +38,4 @@ def find(store, model):
     size = os.path.getsize(path) if os.path.isfile(path) else -1
     if size != row[1]:
         raise GartError(f"{path} was changed: it is not the file that was added as {model}")
-    return path
+    return path, bytes.fromhex(row[2]), f"{match[1]}@{row[3]}"

@@ -73,6 +73,7 @@ struct Compiled {
   std::optional<CutReport> cut;  ///< present if the model is compiled for a fleet
   int64_t weight_bytes = 0, code_bytes = 0;
   std::vector<std::string> remarks;
+  std::vector<std::string> faster;  ///< one sentence for each option that would make the file faster
 };
 
 /// Leaves the graph unchanged. Throws Error.
