@@ -111,12 +111,12 @@ TEST(DeviceManager, DynamicPlacementSeesTheValuesOfOtherPrograms) {
   EXPECT_EQ(world->calls[0], 2);
 }
 
-/// Device 0 is busy for 150 ms, although the file says 1 ms. The second group of a request was to run there when the
+/// Device 0 is busy for 500 ms, although the file says 1 ms. The second group of a request was to run there when the
 /// request began, but device 1 is idle by the time the first group has ended.
 TEST(DeviceManager, AGroupGoesWhereADeviceIsIdleWhenItMayBegin) {
   const Manager manager = open_manager();
   const auto world = std::make_shared<FakeWorld>(2);
-  world->sleep_ns[0] = 150 * kMillisecond;
+  world->sleep_ns[0] = 500 * kMillisecond;
   world->sleep_ns[1] = 20 * kMillisecond;
   FakeModel chain(1, 2);
   chain.output(chain.call({chain.call({0})}));
