@@ -35,4 +35,5 @@ constinit const ExpandedOp op_microsoft_GatedAdd =
     microsoft("GatedAdd", 3, 4, {Types::floats, Types::as_first}, expand_gated_add);
 constinit const ExpandedOp op_microsoft_ScaledSiLU =
     microsoft("ScaledSiLU", 1, 2, {Types::floats, Types::as_first}, expand_scaled_silu);
+
 }  // namespace gcg

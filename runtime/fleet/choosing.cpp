@@ -9,8 +9,7 @@
 namespace gart::fleet::detail {
 namespace {
 
-constexpr uint64_t kTimesKept = 64;  // number of requests after which times_ is computed again
-constexpr double kHandOverUs = 2;    // minimum time to hand a call over to another device, in microseconds
+constexpr double kHandOverUs = 2;  // minimum time to hand a call over to another device, in microseconds
 
 }  // namespace
 

@@ -9,7 +9,6 @@ namespace {
 
 // Number of sets of fetched values whose routes are kept; other routes are computed again each time.
 constexpr size_t kMaxRoutes = 64;
-constexpr uint64_t kTimesPublished = 64;  // number of requests after which shared devices learn new times
 
 std::vector<TensorInfo> infos_of(const Assembly& assembly, const std::vector<uint32_t>& values) {
   std::vector<TensorInfo> infos;
@@ -245,7 +244,7 @@ void FleetState::fail_lost(uint32_t group, uint32_t device, const std::string& r
 std::shared_ptr<const Placement> FleetState::placement(std::span<const int64_t> sizes) {
   std::unique_lock lock(mutex_);
   if (chooses()) return place_by_load(sizes);
-  if (shares_ && requests_++ % kTimesPublished == 0) publish();
+  if (shares_ && requests_++ % kTimesKept == 0) publish();
   const auto& lanes = placement_->lane;
   if (std::none_of(lanes.begin(), lanes.end(), [](const Lane* lane) { return lane->is_lost(); })) return placement_;
   lock.unlock();

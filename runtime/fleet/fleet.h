@@ -54,6 +54,7 @@ struct FleetState final : Chooser {
   Monitor monitor;
 
  private:
+  static constexpr uint64_t kTimesKept = 64;          // number of requests after which times are looked up again
   bool chooses() const { return !choices_.empty(); }  // True if each request chooses devices
   size_t at(uint32_t group, uint32_t device) const { return group * lanes_.size() + device; }
   /// The values that a group reads and makes, and those that the request already has on the devices.

@@ -137,7 +137,7 @@ void RequestState::start(std::shared_ptr<const Placement> placement) {
     for (const uint32_t value : call.outputs)
       for (const uint32_t symbol : assembly_.carried[value]) slots_.known[symbol] = 0;
   }
-  if (course_.placement() != nullptr && course_.has_moved()) placed_placement_ = nullptr;
+  if (course_.has_moved()) placed_placement_ = nullptr;
   course_.follow(std::move(placement), *route_, sizes_);
   place_values();
   failed_.store(false, std::memory_order_relaxed);

@@ -65,10 +65,18 @@ TEST(ExpandOperators, KeepsOutputsThatAreInputs) {
   expect_same(g, "graph g(%x: f32[2,4]) -> (%y) {\n%y = Identity(%x)\n}\n");
 }
 
+TEST(ExpandOperators, ProjectsTheGateOfASharedExpert) {
+  const std::string inputs = "graph g(%x: f32[2,4], %y: f32[2,4], %g: f32[2,3], %w: f32[3,1]) -> (%z) {\n";
+  const Graph g = expanded(inputs + "%z = com.microsoft.GatedAdd(%x, %y, %g, %w)\n}\n");
+  expect_same(g, inputs + "%p = MatMul(%g, %w)\n%s = Sigmoid(%p)\n%m = Mul(%y, %s)\n%z = Add(%x, %m)\n}\n");
+}
+
 TEST(ExpandOperators, NamesTheNodeThatIsWrong) {
   const auto why = [](const std::string& line) {
     try {
-      parse_graph("graph g(%x: f32[2,4], %w: f32[5,3]) -> (%y) {\n%y = " + line + " @\"the node\"\n}\n");
+      parse_graph(
+          "graph g(%x: f32[2,4], %w: f32[5,3], %r: f32[2,5,16], %p: i64[3,2,5], %t: f32[32,8]) -> (%y) {\n%y = " +
+          line + " @\"the node\"\n}\n");
     } catch (const CompileError& error) {
       return std::string(error.what());
     }
@@ -78,6 +86,9 @@ TEST(ExpandOperators, NamesTheNodeThatIsWrong) {
   EXPECT_NE(why("ai.onnx.ml.Normalizer(%x) {norm = \"L3\"}").find("Normalizer 'the node': norm is 'L3'"),
             std::string::npos);
   EXPECT_NE(why("ai.onnx.ml.TreeEnsembleRegressor(%x)").find("it has no trees"), std::string::npos);
+  EXPECT_NE(why("com.microsoft.RotaryEmbedding(%r, %p, %t, %t)")
+                .find("RotaryEmbedding 'the node': input 1 (position_ids) has rank 3"),
+            std::string::npos);
 }
 
 TEST(ExpandOperators, LeavesOtherGraphsAlone) {
