@@ -13,6 +13,7 @@ namespace gcg {
 
 Fusion Fuser::run() {
   out_.computes_masks = traits_.computes_masks;
+  out_.joins_dimensions = traits_.joins_dimensions;
   resolve_views();
   probe_.view_of = out_.view_of;
   probe_.materialized = IndexedVector<ValueId, bool>(out_.view_of.size(), true);

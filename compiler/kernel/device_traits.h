@@ -22,6 +22,7 @@ struct DeviceTraits {
   bool narrows_results = false;        // contractions can store 16-bit results
   bool copies_parts_together = false;  // one kernel can copy all parts of a Concat
   bool inlines_sums = false;           // a contraction lowered to a loop joins the pointwise operator that reads it
+  bool joins_dimensions = false;       // long rows are fast, also where a load joins only a part of its dimensions
   bool computes_masks = false;         // attention computes masks itself, from positions and a few numbers
   bool calls_the_application = false;  // can call the functions of the application's own operators
   int64_t fewest_queries = 0;          // with a known, smaller number of queries, attention is three steps

@@ -28,13 +28,11 @@ void collect(const Expr& root, AxisUses& out) {
   std::set<const ExprNode*> done;
   std::function<void(const Expr&)> go = [&](const Expr& e) {
     if (!done.insert(e.get()).second) return;
-    if (e->kind == ExprKind::load && e->args.size() == 1)
-      if (auto a = as_affine(e->args[0])) {
-        out.forms.push_back(*a);
-        return;
-      }
     if (e->kind == ExprKind::axis) out.elsewhere.insert(e->axis);
-    for (const Expr& a : e->args) go(a);
+    for (const Expr& i : e->args) {
+      auto a = e->kind == ExprKind::load ? as_affine(i) : std::nullopt;
+      a ? out.forms.push_back(*a) : go(i);
+    }
   };
   if (root->dtype == DType::i64)
     if (auto a = as_affine(root)) {
@@ -58,6 +56,25 @@ Affine merged_form(Affine a, int p, int q, int m) {
   return a;
 }
 
+/// Joins neighbouring dimensions that have affine indices. False if there are none.
+bool join_affine(const std::vector<Expr>& from, const Shape& extents, std::vector<Expr>& index_, Shape& shape) {
+  index_.clear();
+  shape.clear();
+  bool after_affine = false;
+  for (size_t d = 0; d < from.size(); ++d) {
+    const bool is_affine = as_affine(from[d]).has_value();
+    if (after_affine && is_affine) {
+      index_.back() = simplify_index(index_.back() * extent(extents[d]) + from[d], {});
+      shape.back() = shape.back() * extents[d];
+    } else {
+      index_.push_back(from[d]);
+      shape.push_back(extents[d]);
+    }
+    after_affine = is_affine;
+  }
+  return index_.size() < from.size();
+}
+
 }  // namespace
 
 Expr linear_index(const std::vector<Expr>& index_, const Shape& shape, const std::map<int, Dim>& extents) {
@@ -66,22 +83,27 @@ Expr linear_index(const std::vector<Expr>& index_, const Shape& shape, const std
   return simplify_index(linear, extents);
 }
 
+int FlatIndices::view_of(int o, const Shape& shape) {
+  const Operand& whole = operands_[static_cast<size_t>(o)];
+  if (shape == whole.shape) return o;
+  const auto found = std::find_if(operands_.begin(), operands_.end(),
+                                  [&](const Operand& other) { return other.flat_of == o && other.shape == shape; });
+  if (found != operands_.end()) return static_cast<int>(found - operands_.begin());
+  operands_.push_back(Operand{whole.dtype, shape, whole.written, o});
+  return static_cast<int>(operands_.size()) - 1;
+}
+
 Expr FlatIndices::flatten(const Expr& root) {
   return rewrite(root, [&](const Expr& e) -> Expr {
     if (e->kind != ExprKind::load || e->args.empty()) return nullptr;
-    const Operand operand = operands_[static_cast<size_t>(e->operand)];
-    const Expr linear = linear_index(e->args, operand.shape, {});
-    if (!as_affine(linear)) return nullptr;
+    const Shape whole = operands_[static_cast<size_t>(e->operand)].shape;
+    std::vector<Expr> index = {linear_index(e->args, whole, {})};
+    Shape shape = {product(whole)};
+    if (!as_affine(index[0]) && !(joins_dimensions_ && join_affine(e->args, whole, index, shape))) return nullptr;
     auto n = std::make_shared<ExprNode>(*e);
-    n->args = {linear};
-    if (operand.shape.size() != 1) {
-      // A new operand views the same storage as a vector.
-      n->operand = static_cast<int>(operands_.size());
-      for (size_t i = 0; i < operands_.size(); ++i)
-        if (operands_[i].flat_of == e->operand) n->operand = static_cast<int>(i);
-      if (n->operand == static_cast<int>(operands_.size()))
-        operands_.push_back(Operand{operand.dtype, {product(operand.shape)}, operand.written, e->operand});
-    }
+    n->operand = view_of(e->operand, shape);
+    n->args.clear();
+    for (const Expr& i : index) n->args.push_back(as_affine(i) ? i : flatten(i));
     return n;
   });
 }
@@ -121,14 +143,16 @@ void merge_axes(std::vector<Axis>& axes, const std::vector<Expr*>& expressions, 
           *e = r;
           continue;
         }
-      *e = rewrite(*e, [&](const Expr& x) -> Expr {
-        if (x->kind != ExprKind::load || x->args.size() != 1) return nullptr;
-        Expr r = replace(x->args[0]);
-        if (!r) return nullptr;
+      const std::function<Expr(const Expr&)> replace_indices = [&](const Expr& x) -> Expr {
+        if (x->kind != ExprKind::load) return nullptr;
         auto n = std::make_shared<ExprNode>(*x);
-        n->args = {r};
-        return n;
-      });
+        for (Expr& at : n->args) {
+          const Expr r = replace(at);
+          at = r ? r : rewrite(at, replace_indices);
+        }
+        return n->args == x->args ? x : n;
+      };
+      *e = rewrite(*e, replace_indices);
     }
     axes[i] = m;
     axes.erase(axes.begin() + static_cast<int64_t>(i) + 1);

@@ -42,6 +42,7 @@ struct FusionGroup {
 
 struct Fusion {
   bool computes_masks = false;                // DeviceTraits
+  bool joins_dimensions = false;              // DeviceTraits
   std::vector<FusionGroup> groups;            // not yet ordered
   IndexedVector<ValueId, bool> materialized;  // has storage of its own
   IndexedVector<ValueId, ValueId> view_of;    // the value that it views, through all views (itself if it is not a view)

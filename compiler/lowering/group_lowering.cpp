@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "compiler/kernel/drop_operands.h"
+#include "compiler/kernel/flat_loops.h"
 #include "compiler/lowering/in_place.h"
 #include "compiler/lowering/loop_schedule.h"
 #include "compiler/ops/op_def.h"
@@ -92,7 +93,7 @@ void GroupLowering::loop() {
   const int r = add_result(result_shape());
   e = cast(out_.kernel.operands.back().dtype, e);
   out_.kernel.body = schedule_loops(value(group_.storage).in_memory(axes), e, r, result_index(refs(axes)),
-                                    out_.kernel.operands, next_axis_);
+                                    FlatIndices(out_.kernel.operands, f_.joins_dimensions), next_axis_);
 }
 
 ValueId GroupLowering::computed_value() const {

@@ -197,7 +197,7 @@ class Stager {
 }  // namespace
 
 LoopKernel schedule_loops(const std::vector<Axis>& domain, const Expr& value, int result,
-                          const std::vector<Expr>& index, std::vector<Operand>& operands, int& next_axis) {
+                          const std::vector<Expr>& index, FlatIndices flat, int& next_axis) {
   std::vector<Axis> axes = domain;
   std::erase_if(axes, [](const Axis& a) { return a.extent.is(1); });
   Expr v = value;
@@ -205,7 +205,6 @@ LoopKernel schedule_loops(const std::vector<Axis>& domain, const Expr& value, in
   std::vector<Expr*> all = {&v};
   for (Expr& i : store) all.push_back(&i);
   AxisSplitter(axes, next_axis).run(all);
-  FlatIndices flat(operands);
   v = flat.flatten(v);
   store = flat.flatten_store(result, store);
   return Stager(axes, next_axis).run(v, result, store);

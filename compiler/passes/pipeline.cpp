@@ -41,6 +41,7 @@
 #include "compiler/passes/merge_quantization.h"
 #include "compiler/passes/multiply_by_vectors.h"
 #include "compiler/passes/multiply_patches.h"
+#include "compiler/passes/multiply_points.h"
 #include "compiler/passes/narrow_ends.h"
 #include "compiler/passes/narrow_storage.h"
 #include "compiler/passes/narrow_weights.h"
@@ -162,6 +163,7 @@ std::vector<PassGroup> cpu_passes(const Pass& block) {
           kMergeProducts,
           {"multiply-by-vectors", [](Graph& g, const Target*) { return multiply_by_vectors(g); }},
           {"separate-pools", [](Graph& g, const Target*) { return separate_pools(g); }},
+          {"multiply-points", [](Graph& g, const Target* t) { return multiply_points(g, *t); }},
           block,
           {"separate-interpolation", [](Graph& g, const Target*) { return separate_interpolation(g); }},
           {"chain-concats", [](Graph& g, const Target*) { return chain_concats(g); }},

@@ -44,6 +44,7 @@ def convolutions(t):
     conv("3x3 dilated 2", (1, 96, 28, 28), (96, 96, 3, 3), pads=[2] * 4, dilations=[2, 2])
     conv("7x7/2 stem", (1, 3, 224, 224), (64, 3, 7, 7), pads=[3] * 4, strides=[2, 2])
     conv("1x1 256-64 56x56", (1, 256, 56, 56), (64, 256, 1, 1))
+    conv("1x1 alone 54-22 31x29", (1, 54, 31, 29), (22, 54, 1, 1))
     conv("1x1 odd 37x41", (1, 72, 37, 41), (24, 72, 1, 1))
     conv("depthwise 3x3 144 56x56", (1, 144, 56, 56), (144, 1, 3, 3), groups=144, pads=[1] * 4)
     conv("depthwise 7x7 96 56x56", (1, 96, 56, 56), (96, 1, 7, 7), groups=96, pads=[3] * 4)
@@ -238,6 +239,7 @@ def short_rows(t):
     for op in ("ArgMax", "Hardmax"):
         t.add("rows of 7", op, {"x": t.f32(5000, 7)}, axis=1, out=TensorProto.INT64 if op == "ArgMax" else TensorProto.FLOAT)
     t.add("rows of 7", "ReduceMax", {"x": t.f32(5000, 7)}, {"axes": np.array([1], np.int64)})
+    t.add("3 to rows of 24", "DepthToSpace", {"x": t.f32(1, 171, 15, 8)}, blocksize=3, mode="CRD")
     t.add("4", "SpaceToDepth", {"x": t.f32(1, 16, 56, 56)}, blocksize=4)
     t.add("three of channels", "Concat", {"a": t.f32(1, 64, 28, 28), "b": t.f32(1, 32, 28, 28), "c": t.f32(1, 16, 28, 28)}, axis=1)
     t.add("two columns", "Concat", {"a": t.f32(40000, 1), "b": t.f32(40000, 1)}, axis=1)
@@ -248,7 +250,16 @@ def short_rows(t):
     blocked = {"s": np.abs(t.f32(128, 32)) + 0.1}
     t.add("blocks of 32", "QuantizeLinear", {"x": t.f32(128, 1024), **blocked}, axis=1, block_size=32, out=TensorProto.UINT8)
     t.add("blocks of 32", "DequantizeLinear", {"x": t.ints(0, 255, 128, 1024, dtype=np.uint8), **blocked}, axis=1, block_size=32)
+    for shape, axes in (((12, 34, 59, 2), [1, 3]), ((60, 200, 12), [0, 2]), ((20000, 5), [1])):
+        for op in ("ReduceMean", "ReduceMax", "ReduceLogSumExp"):
+            t.add(f"{shape} over {axes}", op, {"x": t.f32(*shape)}, {"axes": np.array(axes, np.int64)}, is_open=False)
+    for kind in (np.uint8, np.float64):
+        x, i = t.ints(0, 100, 64, 492, 8).astype(kind), t.ints(0, 64, 150)
+        t.add(f"planes {x.dtype}", "Gather", {"x": x, "i": i}, out=helper.np_dtype_to_tensor_dtype(x.dtype), is_open=False)
     t.add("rows of 1 and 2", "Concat", {"a": t.f32(32, 22, 36, 1), "b": t.f32(32, 22, 36, 2), "c": t.f32(32, 22, 36, 1)}, axis=3)
+    for kind, columns in ((np.uint8, 8), (np.float32, 12), (np.int64, 7)):
+        x = t.ints(0, 100, 64, columns, 500).astype(kind)
+        t.add(f"to rows of {columns} {x.dtype}", "Transpose", {"x": x}, out=helper.np_dtype_to_tensor_dtype(x.dtype), perm=[0, 2, 1])
     t.add("to rows of 2", "Transpose", {"x": t.f32(348, 2, 68)}, perm=[0, 2, 1])
     for op in ("Div", "Mod"):
         t.add("i32", op, {"a": t.ints(-1000, 1000, 512, 512, dtype=np.int32), "b": t.ints(1, 100, 512, 512, dtype=np.int32)}, out=TensorProto.INT32)

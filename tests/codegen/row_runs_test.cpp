@@ -1,6 +1,11 @@
 // Rows that may be short: their points are walked in runs along one axis, from any first to any last point of a task.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "codegen/cpu/compile_kernel.h"
+#include "codegen/cpu/llvm/cpu_target.h"
+#include "tests/codegen/inner_loops.h"
 #include "tests/codegen/loop_harness.h"
 #include "tests/codegen/loop_kernels.h"
 
@@ -39,6 +44,42 @@ TEST(RowRuns, ShortRowsOfKnownLength) {
   expect_matches(kernel, random_operands(kernel, {}));
   for (const std::string& target : runnable_targets())
     EXPECT_NE(RunnableKernel(kernel, target).info().note.find("by runs of 34"), std::string::npos);
+}
+
+/// y[i, j + 1] = x[i, j]: a part of a Concat.
+Kernel columns(DType type, const Dim& n, const Dim& w) {
+  Kernel kernel;
+  kernel.name = "columns";
+  kernel.operands = {{type, {n * w}}, {type, {n * (w + 2)}, true}};
+  const std::vector<Axis> axes = axes_of({n, w});
+  LoopKernel loop;
+  loop.stages = {store_stage(1, axes, {axis_ref(axes[0]) * extent(w + 2) + axis_ref(axes[1]) + index(1)},
+                             load(0, type, {axis_ref(axes[0]) * extent(w) + axis_ref(axes[1])}))};
+  kernel.body = loop;
+  return kernel;
+}
+
+/// Bytes of rows of one element are loaded several at a time.
+TEST(RowRuns, ColumnsOfOpenWidth) {
+  const Dim n = Dim::symbol("n"), w = Dim::symbol("w");
+  for (const DType type : {DType::u8, DType::i8, DType::boolean, DType::f16, DType::f32, DType::i64}) {
+    const Kernel kernel = columns(type, n, w);
+    std::vector<LoopInputs> every;
+    for (const int64_t rows : {0, 1, 7, 8, 9, 40, 20000})
+      for (const int64_t width : {1, 2, 3, 17, 70}) {
+        if (rows * width > 20000) continue;
+        const SymbolValues symbols{{"n", rows}, {"w", width}};
+        every.push_back({random_operands(kernel, symbols), symbols});
+      }
+    expect_matches(kernel, every);
+  }
+  for (const char* target : {"x86-64-v3", "x86-64-v4"}) {
+    const std::string code = cpu::kernel_assembly(columns(DType::u8, n, w), cpu::cpu_target(*find_target(target)));
+    const std::vector<cpu::InnerLoop> loops = cpu::inner_loops(code);
+    EXPECT_TRUE(std::any_of(loops.begin(), loops.end(), [](const cpu::InnerLoop& loop) {
+      return loop.count({"movb\t"}) >= 8 && loop.count({"movzbl\t"}) == 0;
+    })) << target;
+  }
 }
 
 /// A transposed matrix of few columns whose number only a run knows takes vectors along its rows.

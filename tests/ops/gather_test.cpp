@@ -17,6 +17,11 @@ TEST(Gather, Gather) {
   const Tensor indices = i64({2, 2}, {0, 2, -1, -3});
   for (int64_t axis : {0, 1, -1})
     check_op({concat("axis ", axis), "Gather", {data(x({3, 4, 3})), data(indices)}, attribute("axis", axis)});
+  for (int64_t axis : {0, 1, 2, 3})
+    check_op({concat("five dimensions, axis ", axis),
+              "Gather",
+              {data(x({3, 4, 3, 5, 2})), data(i64({3}, {1, -2, 0}))},
+              attribute("axis", axis)});
   check_op({"known indices", "Gather", {data(x({3, 4})), known(indices)}, {}});
   check_op({"literal", "Gather", {data(f32({3}, {1, 2, 3})), data(i64({2}, {-1, 0}))}, {}, {f32({2}, {3, 1})}});
   check_op({"a known scalar drops the axis", "Gather", {data(x({3, 4})), known(i64({}, {-1}))}, attribute("axis", 1)});

@@ -1,4 +1,6 @@
 // Loads and stores of an Evaluation: addresses, range checks of data-dependent indices, masks.
+#include <llvm/Analysis/VectorUtils.h>
+
 #include <optional>
 
 #include "codegen/cpu/expressions/arithmetic.h"
@@ -289,6 +291,24 @@ void Evaluation::fetch_to_store(int operand, const std::vector<Expr>& index, int
     f_.prefetch(ir_.CreateConstGEP1_64(ir_.getInt8Ty(), first, static_cast<uint64_t>(from)), 3, true);
 }
 
+namespace {
+
+/// The mask with each lane repeated `count` times. LLVM shuffles masks bit by bit. So the comparison with a number that
+/// made the mask is done again for all lanes.
+Value* repeated_lanes(llvm::IRBuilder<>& ir, Value* mask, int count) {
+  const int lanes = count * FunctionBuilder::lanes_of(mask);
+  std::vector<int> places(static_cast<size_t>(lanes));
+  for (int i = 0; i < lanes; ++i) places[static_cast<size_t>(i)] = i / count;
+  const auto* compared = llvm::dyn_cast<llvm::ICmpInst>(mask);
+  auto* numbers = compared == nullptr ? nullptr : llvm::dyn_cast<llvm::Constant>(compared->getOperand(0));
+  Value* limit = numbers == nullptr ? nullptr : llvm::getSplatValue(compared->getOperand(1));
+  if (limit == nullptr) return ir.CreateShuffleVector(mask, places);
+  return ir.CreateICmp(compared->getPredicate(), ir.CreateShuffleVector(numbers, places),
+                       ir.CreateVectorSplat(static_cast<unsigned>(lanes), limit));
+}
+
+}  // namespace
+
 void Evaluation::store_interleaved(int operand, const std::vector<Expr>& index, const std::vector<Value*>& values) {
   const auto count = static_cast<int>(values.size());
   const Address a = address(operand, index, nullptr);
@@ -306,13 +326,7 @@ void Evaluation::store_interleaved(int operand, const std::vector<Expr>& index, 
     Value* next = k == 1 ? values[1] : ir_.CreateShuffleVector(values[static_cast<size_t>(k)], widened);
     all = ir_.CreateShuffleVector(all, next, places);
   }
-  Value* mask = nullptr;
-  if (point_.mask != nullptr) {
-    std::vector<int> places;
-    places.reserve(static_cast<size_t>(count) * static_cast<size_t>(point_.lanes));
-    for (int i = 0; i < count * point_.lanes; ++i) places.push_back(i / count);
-    mask = ir_.CreateShuffleVector(point_.mask, places);
-  }
+  Value* mask = point_.mask == nullptr ? nullptr : repeated_lanes(ir_, point_.mask, count);
   f_.store(all, f_.operand(operand), f_.kernel().operands[static_cast<size_t>(operand)].dtype, a.offset, mask);
 }
 

@@ -1,14 +1,19 @@
 // Loop kernels: the points of the outer axes in order, and for each point the stages in order. Each stage is a nest
 // around one vector loop.
 #include <algorithm>
+#include <bit>
+#include <numeric>
 
 #include "codegen/cpu/expressions/expr_emitter.h"
 #include "codegen/cpu/llvm/emit.h"
 #include "codegen/cpu/llvm/transpose.h"
 #include "codegen/cpu/loops/axis_tables.h"
+#include "codegen/cpu/loops/lane_cost.h"
 #include "codegen/cpu/loops/loop_plan.h"
 #include "codegen/cpu/loops/reduce_stage.h"
+#include "codegen/cpu/loops/single_elements.h"
 #include "codegen/cpu/loops/store_row.h"
+#include "codegen/cpu/loops/tile_plan.h"
 #include "codegen/cpu/loops/vector_row.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/loop_planning.h"
@@ -40,18 +45,30 @@ class LoopKernelEmitter {
   /// so do rows of one element, because masked stores take longer than plain ones.
   void emit_run(const EmitPoints& points) {
     const StagePlan& plan = plan_.stages[0];
-    const auto any_row = [&] { emit_store(plan, 0); };
-    if (plan.lane.extent.is_constant() || !plan.maskable || plan.native == 1) return points(any_row);
-    const auto short_row = [&] {
-      const Range row = row_range(plan);
-      emit_short_row(f_, plan, point_, row.begin, row.end);
-    };
+    const auto any_row = [&] { return points(1, [&](int) { emit_store(plan, 0); }), Values{}; };
+    if (plan.lane.extent.is_constant() || plan.native == 1) return void(any_row());
     const Range row = row_range(plan);
     Value* length = ir_.CreateSub(row.end, row.begin);
-    const auto single = [&] { return points([&] { emit_single_element(f_, plan, point_, row.begin); }), Values{}; };
-    const auto several = [&] { return points(short_row), Values{}; };
-    const auto few = [&] { return f_.if_else(ir_.CreateICmpEQ(length, f_.i64(1)), single, several); };
-    f_.if_else(ir_.CreateICmpSLT(length, f_.i64(plan.native)), few, [&] { return points(any_row), Values{}; });
+    const auto single = [&] { return emit_single_elements(points, row.begin), Values{}; };
+    const auto short_row = [&](int) {
+      const Range here = row_range(plan);
+      emit_short_row(f_, plan, point_, here.begin, here.end);
+    };
+    const auto several = [&] {
+      if (!plan.maskable) return any_row();
+      Value* is_short = ir_.CreateICmpSLT(length, f_.i64(plan.native));
+      return f_.if_else(is_short, [&] { return points(1, short_row), Values{}; }, any_row);
+    };
+    f_.if_else(ir_.CreateICmpEQ(length, f_.i64(1)), single, several);
+  }
+
+  /// Emits rows of one element each.
+  void emit_single_elements(const EmitPoints& points, Value* at) {
+    const StagePlan& plan = plan_.stages[0];
+    const SingleElements rows(f_.kernel(), plan, plan_.outer.back());
+    points(rows.together(), [&](int count) {
+      count == 1 ? emit_single_element(f_, plan, point_, at) : rows.emit(f_, point_, at, count);
+    });
   }
 
   void emit_stages() {
@@ -111,6 +128,14 @@ class LoopKernelEmitter {
     emit_store_row(f_, plan, point_, row.begin, row.end);
   }
 
+  /// A square tile: lanes from `column` on, of rows from `row` on. `rows`, `columns`: how many of them exist; null:
+  /// all. `most`: a limit of `columns`.
+  struct TileAt {
+    int side, most;
+    Value *row, *column;
+    Value *rows = nullptr, *columns = nullptr;
+  };
+
   /// Emits the rows of one block by tiles. The last tile may repeat columns. The remaining rows are emitted as rows.
   void emit_tile_rows(const StagePlan& plan) {
     Value* tile = f_.i64(plan.native);
@@ -119,10 +144,15 @@ class LoopKernelEmitter {
     Value* columns = f_.dim(plan.lane.extent);
     Value* last = ir_.CreateSub(columns, tile);
     Value* tiled = ir_.CreateAnd(columns, f_.i64(-int64_t{plan.native}));
-    if (plan.overlaps) tiled = ir_.CreateSelect(ir_.CreateICmpSGE(last, f_.i64(0)), columns, f_.i64(0));
+    const bool is_narrow = plan.lane.extent.is_constant() && plan.lane.extent.constant() < plan.native;
+    if (is_narrow)
+      tiled = columns;
+    else if (plan.overlaps)
+      tiled = ir_.CreateSelect(ir_.CreateICmpSGE(last, f_.i64(0)), columns, f_.i64(0));
     const auto emit_tiles = [&](Value* end, Value* known_rows) {
+      if (is_narrow) return emit_narrow_tiles(plan, plan.native, plan.native, first, known_rows, columns), Values{};
       f_.for_loop(f_.i64(0), end, tile, [&](Value* column) {
-        emit_tile(plan, first, plan.overlaps ? smin(column, last) : column, known_rows);
+        emit_tile(plan, {plan.native, plan.native, first, plan.overlaps ? smin(column, last) : column, known_rows});
       });
       return Values{};
     };
@@ -131,6 +161,9 @@ class LoopKernelEmitter {
       emit_tiles(tiled, nullptr);
     } else if (plan.maskable) {
       f_.if_else(whole, [&] { return emit_tiles(tiled, nullptr); }, [&] { return emit_tiles(tiled, rows); });
+    } else if (is_narrow) {
+      const auto one_by_one = [&] { return emit_rows_of_tile(plan, first, rows, f_.i64(0), columns), Values{}; };
+      return void(f_.if_else(whole, [&] { return emit_tiles(tiled, nullptr); }, one_by_one));
     } else {
       tiled = ir_.CreateSelect(whole, tiled, f_.i64(0));
       emit_tiles(tiled, nullptr);
@@ -138,11 +171,48 @@ class LoopKernelEmitter {
     if (tiled == columns) return;
     // Overlapping tiles leave no columns over, unless there are fewer than a tile has.
     if (plan.overlaps && plan.maskable)
-      return f_.if_then(ir_.CreateICmpSLT(columns, tile), [&] { emit_columns_of_tile(plan, first, rows, columns); });
+      return f_.if_then(ir_.CreateICmpSLT(columns, tile), [&] { emit_few_columns(plan, first, rows, columns); });
+    emit_rows_of_tile(plan, first, rows, tiled, columns);
+  }
+
+  void emit_rows_of_tile(const StagePlan& plan, Value* first, Value* rows, Value* begin, Value* end) {
     f_.for_loop(f_.i64(0), rows, f_.i64(1), [&](Value* row) {
       point_.axes[plan.tile_row.id] = ir_.CreateAdd(first, row);
-      emit_store_row(f_, plan, point_, tiled, columns);
+      emit_store_row(f_, plan, point_, begin, end);
     });
+  }
+
+  /// Emits fewer columns than a tile has, whose number only a run knows: by the smallest tiles that have as many.
+  void emit_few_columns(const StagePlan& plan, Value* first, Value* rows, Value* columns) {
+    const int half = plan.native / 2;
+    const auto tiles = [&](int side, int most) {
+      return [&, side, most] {
+        const auto emit = [&](Value* known_rows) {
+          return [&, known_rows] { return emit_narrow_tiles(plan, side, most, first, known_rows, columns), Values{}; };
+        };
+        return f_.if_else(ir_.CreateICmpEQ(rows, f_.i64(plan.native)), emit(nullptr), emit(rows));
+      };
+    };
+    const auto most = [&] {
+      if (half < kFewestTiled) return tiles(plan.native, plan.native)();
+      const int least_side = half * lane_bytes(plan.stage) % 16 == 0 ? half : plan.native;
+      return f_.if_else(ir_.CreateICmpSLE(columns, f_.i64(half)), tiles(least_side, half),
+                        tiles(plan.native, plan.native));
+    };
+    f_.if_else(
+        ir_.CreateICmpSLT(columns, f_.i64(kFewestTiled)),
+        [&] { return emit_columns_of_tile(plan, first, rows, columns), Values{}; }, most);
+  }
+
+  /// Emits the rows of one block by tiles that have more lanes than there are columns.
+  void emit_narrow_tiles(const StagePlan& plan, int side, int most, Value* first, Value* rows, Value* columns) {
+    for (int done = 0; done < plan.native; done += side) {
+      Value* left = rows == nullptr ? nullptr : ir_.CreateSub(rows, f_.i64(done));
+      const auto tile = [&] {
+        emit_tile(plan, {side, most, ir_.CreateAdd(first, f_.i64(done)), f_.i64(0), left, columns});
+      };
+      left == nullptr || done == 0 ? tile() : f_.if_then(ir_.CreateICmpSGT(left, f_.i64(0)), tile);
+    }
   }
 
   /// Emits each column of a few by one vector of the tile's rows: its loads are contiguous, and its stores scattered.
@@ -154,32 +224,54 @@ class LoopKernelEmitter {
     });
   }
 
-  /// `rows`: the number of rows of the tile; null: a full tile.
-  void emit_tile(const StagePlan& plan, Value* row, Value* column, Value* rows) {
-    std::vector<std::map<const ExprNode*, Value*>> known(static_cast<size_t>(plan.native));
+  /// Columns behind the last one are loaded from the last one, and are not stored.
+  void emit_tile(const StagePlan& plan, const TileAt& tile) {
+    std::vector<std::map<const ExprNode*, Value*>> known(static_cast<size_t>(tile.side));
     const Expr first = axis_ref(plan_.block) * index(plan.native);
     for (const Expr& load : plan.transposed) {
       const Expr in_tile = in_run(load, plan.tile_row, plan.native, first);
       Values vectors;
-      for (int j = 0; j < plan.native; ++j) {
-        Point p = point_;
-        p.lane_axis = plan.tile_row.id;
-        p.lanes = plan.native;
-        if (rows != nullptr) p.mask = f_.first_lanes(rows, plan.native);
-        p.axes[plan.tile_row.id] = row;
-        p.axes[plan.lane.id] = ir_.CreateAdd(column, f_.i64(j));
-        vectors.push_back(exprs_.evaluate(in_tile, p));
+      for (int j = 0; j < tile.side; ++j) {
+        Value* column = tile.columns == nullptr ? f_.i64(j) : smin(f_.i64(j), ir_.CreateSub(tile.columns, f_.i64(1)));
+        Point p = lanes_at(point_, plan.tile_row.id, tile.side, tile.row, nullptr);
+        if (tile.rows != nullptr) p.mask = f_.first_lanes(tile.rows, tile.side);
+        p.axes[plan.lane.id] = ir_.CreateAdd(tile.column, column);
+        const auto* at = llvm::dyn_cast<llvm::ConstantInt>(column);
+        const bool exists = j < tile.most && (at == nullptr || at->getSExtValue() == j);
+        vectors.push_back(exists ? exprs_.evaluate(in_tile, p) : llvm::PoisonValue::get(vectors[0]->getType()));
       }
       vectors = emit_transpose(f_, vectors);
       for (size_t k = 0; k < vectors.size(); ++k) known[k][load.get()] = vectors[k];
     }
-    for (int k = 0; k < plan.native; ++k) {
-      Point p = lane_point(plan, plan.native, column, nullptr);
-      p.axes[plan.tile_row.id] = ir_.CreateAdd(row, f_.i64(k));
-      p.known = known[static_cast<size_t>(k)];
-      const auto store = [&] { exprs_.store(plan.stage.operand, plan.stage.index, plan.stage.value, p); };
-      rows == nullptr ? store() : f_.if_then(ir_.CreateICmpSLT(f_.i64(k), rows), store);
+    for (int k = 0; k < tile.side; ++k) {
+      const auto store = [&] { store_tile_row(plan, tile, k, known[static_cast<size_t>(k)]); };
+      tile.rows == nullptr ? store() : f_.if_then(ir_.CreateICmpSLT(f_.i64(k), tile.rows), store);
     }
+  }
+
+  /// Stores a row in one register: whole, masked, or in parts if masked stores are slow or missing.
+  void store_tile_row(const StagePlan& plan, const TileAt& tile, int k,
+                      const std::map<const ExprNode*, Value*>& transposed) {
+    const auto store = [&](int begin, int lanes, Value* mask) {
+      Point p = lane_point(plan, lanes, ir_.CreateAdd(tile.column, f_.i64(begin)), mask);
+      p.axes[plan.tile_row.id] = ir_.CreateAdd(tile.row, f_.i64(k));
+      for (const auto& [load, vector] : transposed) p.known[load] = lanes_of(vector, begin, lanes);
+      exprs_.store(plan.stage.operand, plan.stage.index, plan.stage.value, p);
+    };
+    const auto* few = tile.columns == nullptr ? nullptr : llvm::dyn_cast<llvm::ConstantInt>(tile.columns);
+    const auto columns = few == nullptr ? unsigned{0} : static_cast<unsigned>(few->getSExtValue());
+    if (tile.columns == nullptr) return store(0, tile.side, nullptr);
+    if (plan.maskable && !std::has_single_bit(columns))
+      return store(0, tile.side, f_.first_lanes(tile.columns, tile.side));
+    for (unsigned begin = 0; begin < columns; begin += std::bit_floor(columns - begin))
+      store(static_cast<int>(begin), static_cast<int>(std::bit_floor(columns - begin)), nullptr);
+  }
+
+  Value* lanes_of(Value* vector, int begin, int lanes) {
+    if (lanes == 1) return ir_.CreateExtractElement(vector, static_cast<uint64_t>(begin));
+    std::vector<int> places(static_cast<size_t>(lanes));
+    std::iota(places.begin(), places.end(), begin);
+    return lanes == FunctionBuilder::lanes_of(vector) ? vector : ir_.CreateShuffleVector(vector, places);
   }
 
   Value* smin(Value* a, Value* b) { return ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, a, b); }

@@ -49,12 +49,12 @@ bool is_ordered(const Stage& stage) {
 }
 
 /// The axes along which vectors of the stage may run.
-std::vector<Axis> lane_axes(const Stage& stage, const std::vector<Axis>& axes) {
+std::vector<Axis> lane_axes(const CpuTarget& target, const Stage& stage, const std::vector<Axis>& axes,
+                            const std::vector<Operand>& operands) {
   if (!is_ordered(stage) || axes.empty()) return axes;
-  // A row that follows other rows may start with any of the partial sums. Handling this takes as long as adding this
-  // many elements one by one.
-  constexpr int64_t kShortestRow = 16;
-  if (axes.size() > 1 && typical(axes.back().extent) < kShortestRow) return {};
+  // A row that follows others may start with any of the partial sums. This takes as long as adding some elements.
+  const int shortest = is_maskable(target, stage, operands) ? 5 : 16;
+  if (axes.size() > 1 && typical(axes.back().extent) < shortest) return {};
   return {axes.back()};
 }
 
@@ -125,6 +125,7 @@ struct Row {
   std::optional<RowInterior> interior;
   std::vector<Expr> values;
   Stage middle;  // the stage for most lanes
+  bool in_tiles = false;
 };
 
 /// If a row is too short for an interior of whole registers, narrower registers may fit.
@@ -167,7 +168,7 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
   plan.native = native_lanes(target, stage);
   const bool overlaps = stage.kind == Stage::Kind::store && !reads_where_it_writes(stage);
   std::vector<Row> rows;  // one per axis
-  const std::vector<Axis> candidates = lane_axes(stage, axes);
+  const std::vector<Axis> candidates = lane_axes(target, stage, axes, operands);
   const auto best = best_lane(stage, candidates, [&](const Stage&, const Axis& axis) {
     const bool steps = interleaves(stage, operands, axis, minor);
     Row row;
@@ -176,13 +177,13 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     const int side = overlaps ? row_of_tile(stage, axis, axes, operands, plan.native) : 0;
     const bool is_tile = side > 0 && axis.extent.is(side);
     if (overlaps && !is_tile) find_interior(row, axis);
-    const bool in_tiles = side > 0 && !row.interior;
-    if (in_tiles) row.lanes = side;
+    row.in_tiles = side > 0 && !row.interior;
+    if (row.in_tiles) row.lanes = side;
     row.middle = stage;
     row.middle.value = row.interior ? row.interior->values[0] : row.values[0];
+    const double cost = lane_cost(row.middle, operands, axis, row.lanes, steps);
     rows.push_back(std::move(row));
-    const double cost = lane_cost(rows.back().middle, operands, axis, rows.back().lanes, steps);
-    return in_tiles && !is_tile ? cost / kTurnedLoads : cost;
+    return rows.back().in_tiles && !is_tile ? cost / kTurnedLoads : cost;
   });
   plan.stage = std::move(stage);
   if (best) {
@@ -195,7 +196,7 @@ StagePlan plan_stage(const CpuTarget& target, Stage stage, std::vector<Axis> axe
     if (whole > 0) plan.interior.reset(), plan.native = whole;
     std::erase_if(axes, [&](const Axis& a) { return a.id == plan.lane.id; });
     plan.maskable = is_maskable(target, plan.stage, operands);
-    while (plan.native > 1 && is_short(plan)) plan.native /= 2;
+    while (plan.native > 1 && !rows[*best].in_tiles && is_short(plan)) plan.native /= 2;
     plan.overlaps = overlaps;
     plan.tail_in_halves = stage_is_copy(target, plan.stage);
     if (interleaves(plan.stage, operands, plan.lane, minor)) {
@@ -245,7 +246,7 @@ void plan_narrower(StagePlan& plan) {
 void plan_tiles(const CpuTarget& target, StagePlan& plan, std::vector<Axis>& axes,
                 const std::vector<Operand>& operands) {
   const int whole = target.vector_bytes / static_cast<int>(lane_bytes(plan.stage));
-  const int side = tile_side(plan.stage, whole);
+  const int side = tile_side(plan.stage, plan.lane, whole);
   const bool fits = plan.native == whole || plan.native == side;
   if (plan.lane.id < 0 || plan.interior || plan.minor.id >= 0 || !fits) return;
   auto tile = tile_of(plan.stage, plan.lane, axes, operands, side, plan.maskable ? side / 2 : side);
@@ -311,7 +312,7 @@ std::optional<Axis> column_axis(const CpuTarget& target, const LoopKernel& loop,
   const auto cost = [&](const Stage& s, const Axis& a) {
     const auto is_lane = [&](const Axis& lane) { return lane.id == a.id; };
     const bool inside = std::any_of(s.axes.begin(), s.axes.end(), is_lane);
-    const std::vector<Axis> lanes = lane_axes(s, s.axes);
+    const std::vector<Axis> lanes = lane_axes(target, s, s.axes, operands);
     if (inside && std::none_of(lanes.begin(), lanes.end(), is_lane)) return HUGE_VAL;
     return lane_cost(s, operands, a, native_lanes(target, s), false);
   };
@@ -366,7 +367,7 @@ void plan_stages(const CpuTarget& target, const Kernel& kernel, LoopKernel loop,
   if (std::any_of(stages.begin(), stages.end(), is_ordered)) return;
   for (StagePlan& s : plan.stages)
     s.may_be_short = s.stage.kind == Stage::Kind::reduce && s.lane.id >= 0 && !s.lane.extent.is_constant() &&
-                     s.loops.empty() && s.maskable && s.native > 1;
+                     s.maskable && s.native > 1;
 }
 
 }  // namespace

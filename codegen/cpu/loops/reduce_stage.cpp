@@ -7,6 +7,7 @@
 #include "codegen/cpu/expressions/arithmetic.h"
 #include "codegen/cpu/expressions/partial_sums.h"
 #include "codegen/cpu/loops/vector_row.h"
+#include "compiler/kernel/access_analysis.h"
 
 namespace gcg::cpu {
 namespace {
@@ -70,15 +71,17 @@ class UnorderedReduction : ReduceEmitter {
                   [&](const Values& carried) { return Values{combine(carried[0], element(point_))}; })[0];
     if (!plan_.may_be_short) return any_row();
     Value* is_short = ir_.CreateICmpSLE(f_.dim(plan_.lane.extent), f_.i64(plan_.native));
-    return f_.if_else(is_short, [&] { return Values{short_row()}; }, [&] { return Values{any_row()}; })[0];
+    return f_.if_else(is_short, [&] { return Values{short_rows()}; }, [&] { return Values{any_row()}; })[0];
   }
 
  private:
-  /// Reduces at most `native` elements in one masked register.
-  Value* short_row() {
+  /// Reduces rows of at most `native` elements, each in one masked register.
+  Value* short_rows() {
     Value* mask = f_.first_lanes(f_.dim(plan_.lane.extent), plan_.native);
-    Value* row = ir_.CreateSelect(mask, row_element(plan_.native, f_.i64(0), mask), identity(plan_.native));
-    return emit_horizontal(f_, op_, dtype_, row);
+    const Values rows = nest(0, {identity(plan_.native)}, [&](const Values& carried) {
+      return Values{combine(carried[0], row_element(plan_.native, f_.i64(0), mask))};
+    });
+    return emit_horizontal(f_, op_, dtype_, ir_.CreateSelect(mask, rows[0], identity(plan_.native)));
   }
 
   Value* any_row() {
@@ -123,7 +126,8 @@ class OrderedReduction : ReduceEmitter {
       return reduce_in_order(
           f_, op_, plan_.stage.value, point_.lanes, plan_.loops,
           [&](const Axis& axis, Value* i) { point_.axes[axis.id] = i; }, [&] { return element(point_); });
-    if (!plan_.loops.empty() && !is_multiple(plan_.lane.extent, count_)) return rotated_rows();
+    if (!plan_.loops.empty() && !is_multiple(plan_.lane.extent, count_))
+      return is_masked() ? shifted_rows() : rotated_rows();
     Value* sums = nest(0, {identity(count_)}, [&](const Values& carried) { return Values{row(carried[0])}; })[0];
     if (plan_.lane.extent.is_constant()) {
       // Lanes that no element was added to hold the identity.
@@ -170,9 +174,21 @@ class OrderedReduction : ReduceEmitter {
     const bool few = first != nullptr && last != nullptr && last->getSExtValue() - first->getSExtValue() <= count_;
     if (few && (plan_.maskable || (last->getSExtValue() - first->getSExtValue()) % plan_.native == 0))
       return rest(sums, first->getSExtValue(), last->getSExtValue());
-    return f_.if_else(
-        ir_.CreateICmpSLT(begin, end), [&] { return Values{in_memory(sums, begin, end)}; },
-        [&] { return Values{sums}; })[0];
+    const auto last_elements = [&] {
+      const bool in_registers = is_masked();
+      return Values{in_registers ? some_lanes(sums, begin, f_.i64(0), ir_.CreateSub(end, begin))
+                                 : in_memory(sums, begin, end)};
+    };
+    return f_.if_else(ir_.CreateICmpSLT(begin, end), last_elements, [&] { return Values{sums}; })[0];
+  }
+
+  bool is_masked() const { return plan_.maskable && plan_.native > 1; }
+
+  /// True if registers of elements whose lanes are masked off take longer than sums in memory.
+  static bool computes_long(const Expr& value) {
+    bool found = false;
+    visit(value, [&](const ExprNode& n) { found = found || is_elementary_function(n) || n.kind == ExprKind::reduce; });
+    return found;
   }
 
   /// Adds a known number of elements of a row, at most one per sum; the first goes to the first sum.
@@ -201,8 +217,75 @@ class OrderedReduction : ReduceEmitter {
     return sums.vector();
   }
 
-  /// Each row may start with another of the `count` partial sums. So memory holds the sums several times in a row, and
-  /// a row loads one vector from its first sum on.
+  /// Each row may start with another of the `count` partial sums. The sums stay in registers: a row is read as if it
+  /// began `number` elements earlier, and lanes outside the row are masked off.
+  Value* shifted_rows() {
+    Value *extent = f_.dim(plan_.lane.extent), *count = f_.i64(count_);
+    const Values end = nest(0, {identity(count_), f_.i64(0)}, [&](const Values& carried) {
+      Value *number = carried[1], *after = ir_.CreateAdd(number, extent);
+      Value* sums = some_lanes(carried[0], ir_.CreateNeg(number), number, extent);
+      const auto more = [&] { return Values{from_first_sum(sums, ir_.CreateSub(count, number), extent)}; };
+      sums = f_.if_else(ir_.CreateICmpSGT(after, count), more, [&] { return Values{sums}; })[0];
+      return Values{sums, ir_.CreateAnd(after, f_.i64(count_ - 1))};
+    });
+    return emit_horizontal(f_, op_, dtype_, end[0]);
+  }
+
+  /// Adds the elements from `begin` on, the first one to the first sum.
+  Value* from_first_sum(Value* sums, Value* begin, Value* end) {
+    Value* stop = ir_.CreateAdd(begin, ir_.CreateAnd(ir_.CreateSub(end, begin), f_.i64(-int64_t{count_})));
+    sums = f_.for_loop(begin, stop, f_.i64(count_), {sums}, [&](Value* i, const Values& carried) {
+      return Values{combine(carried[0], row_element(count_, i, nullptr))};
+    })[0];
+    const auto rest = [&] { return Values{some_lanes(sums, stop, f_.i64(0), ir_.CreateSub(end, stop))}; };
+    return f_.if_else(ir_.CreateICmpSLT(stop, end), rest, [&] { return Values{sums}; })[0];
+  }
+
+  /// Adds an element to each of `some` sums from sum `first` on, as far as there are sums. `begin`: the element that
+  /// sum 0 would get.
+  Value* some_lanes(Value* sums, Value* begin, Value* first, Value* some) {
+    some = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, some, f_.i64(count_));
+    Value* after = ir_.CreateAdd(first, some);
+    const auto mask_at = f_.target().has_avx512() ? mask_of_bits(first, some) : mask_of_lanes(first, some);
+    for (int place = 0; place < count_; place += plan_.native) {
+      Value *mask = mask_at(place), *sum = part(sums, place, plan_.native);
+      const auto add = [&] {
+        Value* elements = row_element(plan_.native, ir_.CreateAdd(begin, f_.i64(place)), mask);
+        // The identity changes no sum, because sums begin with it: they are never -0.
+        return Values{combine(sum, ir_.CreateSelect(mask, elements, identity(plan_.native)))};
+      };
+      Value* any =
+          place == 0 ? ir_.CreateICmpSLT(first, f_.i64(plan_.native)) : ir_.CreateICmpSGT(after, f_.i64(place));
+      if (place > 0 && place + plan_.native < count_)
+        any = ir_.CreateAnd(any, ir_.CreateICmpSLT(first, f_.i64(place + plan_.native)));
+      sums = replaced(sums, f_.if_else(any, add, [&] { return Values{sum}; })[0], place);
+    }
+    return sums;
+  }
+
+  /// The masks of registers whose first lane is a given sum, for `some` sums from `first` on. AVX-512 has registers for
+  /// masks, which it takes from scalar bits.
+  using MaskAt = std::function<Value*(int place)>;
+  MaskAt mask_of_bits(Value* first, Value* some) {
+    Value* ones = ir_.CreateSub(ir_.CreateShl(f_.i64(1), some), f_.i64(1));
+    return [this, bits = ir_.CreateShl(ones, first)](int place) {
+      Value* lanes =
+          ir_.CreateTrunc(ir_.CreateLShr(bits, f_.i64(place)), ir_.getIntNTy(static_cast<unsigned>(plan_.native)));
+      return ir_.CreateBitCast(lanes, llvm::FixedVectorType::get(ir_.getInt1Ty(), static_cast<unsigned>(plan_.native)));
+    };
+  }
+  MaskAt mask_of_lanes(Value* first, Value* some) {
+    const auto i32 = [&](Value* v) { return f_.splat(ir_.CreateTrunc(v, ir_.getInt32Ty()), plan_.native); };
+    return [this, low = i32(first), length = i32(some)](int place) {
+      std::vector<uint32_t> numbers(static_cast<size_t>(plan_.native));
+      std::iota(numbers.begin(), numbers.end(), static_cast<uint32_t>(place));
+      Value* distance = ir_.CreateSub(llvm::ConstantDataVector::get(f_.context(), numbers), low);
+      return ir_.CreateICmpULT(distance, length);
+    };
+  }
+
+  /// The same for targets without masked loads. Memory holds the sums several times in a row, and a row loads one
+  /// vector from its first sum on.
   Value* rotated_rows() {
     llvm::AllocaInst* memory = f_.take_memory(3 * int64_t{count_} * size_of(dtype_));
     Value* count = f_.i64(count_);

@@ -1,6 +1,7 @@
 #include "codegen/cpu/loops/tile_plan.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "codegen/cpu/loops/lane_cost.h"
 #include "compiler/kernel/access_analysis.h"
@@ -8,9 +9,13 @@
 
 namespace gcg::cpu {
 
-int tile_side(const Stage& stage, int native) {
+int tile_side(const Stage& stage, const Axis& lane, int native) {
   const auto bytes = static_cast<int>(lane_bytes(stage));
-  return bytes >= 4 ? native : std::min(native, 16 / bytes);
+  const int side = bytes >= 4 ? native : std::min(native, 16 / bytes);
+  if (!lane.extent.is_constant() || lane.extent.constant() < kFewestTiled || lane.extent.constant() >= side)
+    return side;
+  const auto columns = static_cast<unsigned>(lane.extent.constant());
+  return std::max(static_cast<int>(std::bit_ceil(columns)), 16 / bytes);
 }
 
 std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
@@ -24,15 +29,15 @@ std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vec
         return size <= bytes && side * size % 16 == 0 && load->dtype != DType::boolean;
       };
   const auto is_long = [&](const Axis& a) {
-    return !a.extent.is_constant() || a.extent.constant() >= (a.id == lane.id ? side : fewest);
+    return !a.extent.is_constant() || a.extent.constant() >= (a.id == lane.id ? std::min(side, kFewestTiled) : fewest);
   };
   return find_tile(stage, lane, axes, operands, side, can_transpose, is_long);
 }
 
 int row_of_tile(const Stage& stage, const Axis& lane, std::vector<Axis> axes, const std::vector<Operand>& operands,
                 int native) {
-  const int side = tile_side(stage, native);
-  if (!lane.extent.is_constant() || lane.extent.constant() < side) return 0;
+  const int side = tile_side(stage, lane, native);
+  if (!lane.extent.is_constant() || lane.extent.constant() < std::min(side, kFewestTiled)) return 0;
   std::erase_if(axes, [&](const Axis& a) { return a.id == lane.id; });
   return tile_of(stage, lane, axes, operands, side, side) ? side : 0;
 }

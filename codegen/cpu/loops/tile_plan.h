@@ -9,9 +9,13 @@
 
 namespace gcg::cpu {
 
+/// Tiles may be wider than rows of at least this many elements. Shorter rows are interleaved.
+inline constexpr int kFewestTiled = 5;
+
 /// Rows and lanes of the tiles that transpose a stage. For small elements this is the number of elements in one 16-byte
-/// block, because longer rows would mean more rows than registers. `native`: lanes of a register.
-int tile_side(const Stage& stage, int native);
+/// block, because longer rows would mean more rows than registers. `native`: lanes of a register. If all of `lane` is
+/// shorter, the tiles have as few lanes as it needs.
+int tile_side(const Stage& stage, const Axis& lane, int native);
 
 /// Finds the loads of the stage that tiles of `side` lanes along `lane` transpose. The other axis of the tiles has at
 /// least `fewest` rows.

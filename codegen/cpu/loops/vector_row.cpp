@@ -39,11 +39,18 @@ void for_each_run(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim&
     Value* start = ir.CreateMul(run, length);
     Value* low = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, ir.CreateSub(begin, start), f.i64(0));
     Value* high = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.CreateSub(end, start), length);
-    each_run([&](const std::function<void()>& body) {
-      f.for_loop(low, high, f.i64(1), [&](Value* i) {
-        point.axes[inner.id] = i;
-        body();
-      });
+    each_run([&](int together, const std::function<void(int)>& body) {
+      const auto emit = [&](Value* from, Value* to, int count) {
+        f.for_loop(from, to, f.i64(count), [&](Value* i) {
+          point.axes[inner.id] = i;
+          body(count);
+        });
+      };
+      if (together == 1) return emit(low, high, 1);
+      Value* points = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, ir.CreateSub(high, low), f.i64(0));
+      Value* rest = ir.CreateAdd(low, ir.CreateAnd(points, f.i64(-int64_t{together})));
+      emit(low, rest, together);
+      emit(rest, high, 1);
     });
     return next_coordinates(f, others, at);
   });

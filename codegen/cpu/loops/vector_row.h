@@ -14,9 +14,10 @@ namespace gcg::cpu {
 void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
                     const std::function<void()>& body);
 
-/// The same in a loop over runs along the last axis. `each_run(points)` emits a run: `points(body)` emits the loop over
-/// its points, as often as there are ways to emit them.
-using EmitPoints = std::function<void(const std::function<void()>& body)>;
+/// The same in a loop over runs along the last axis. `each_run(points)` emits a run: `points(together, body)` emits the
+/// loop over its points, as often as there are ways to emit them. `body(count)` emits `together` points, or one of the
+/// rest.
+using EmitPoints = std::function<void(int together, const std::function<void(int count)>& body)>;
 void for_each_run(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
                   const std::function<void(const EmitPoints& points)>& each_run);
 

@@ -1,0 +1,98 @@
+// Reductions of rows that lie behind other rows in memory, such as sums over axes 0 and 2, on CPUs.
+#include <gtest/gtest.h>
+
+#include <regex>
+
+#include "codegen/cpu/compile_kernel.h"
+#include "codegen/cpu/llvm/cpu_target.h"
+#include "tests/codegen/loop_harness.h"
+#include "tests/codegen/loop_kernels.h"
+
+namespace gcg::test {
+namespace {
+
+/// result[c] = reduction of x[:, c, :].
+Kernel rows_behind_rows(ReduceOp op, DType dtype, const Dim& rows, const Dim& width) {
+  const Axis c{0, 3}, i{1, rows}, j{2, width};
+  Kernel kernel;
+  kernel.name = concat("reduction ", static_cast<int>(op), " of rows of ", name_of(dtype));
+  kernel.operands = {{dtype, {rows, 3, width}}, {dtype, {3}, true}};
+  LoopKernel loop;
+  loop.outer = {c};
+  loop.stages = {reduce_stage(0, op, {i, j}, load(0, dtype, refs({i, c, j}))),
+                 store_stage(1, {}, refs({c}), local_ref(0, dtype))};
+  kernel.body = loop;
+  return kernel;
+}
+
+/// The sum in the order of partial_sums.h.
+template <class T>
+T sum_in_order(const std::vector<T>& elements) {
+  std::vector<T> sums(128 / sizeof(T));
+  for (size_t r = 0; r < elements.size(); ++r) sums[r % sums.size()] += elements[r];
+  for (size_t half = sums.size() / 2; half > 0; half /= 2)
+    for (size_t k = 0; k < half; ++k) sums[k] += sums[k + half];
+  return sums[0];
+}
+
+template <class T>
+void expect_sums_in_order(const Kernel& kernel, const std::vector<SymbolValues>& every) {
+  for (const std::string& target : runnable_targets()) {
+    const RunnableKernel code(kernel, target);
+    for (const SymbolValues& symbols : every) {
+      std::vector<Tensor> operands = random_operands(kernel, symbols, 1);
+      const std::vector<int64_t> shape = operands[0].shape();
+      code.run(operands, symbols, false);
+      for (int64_t c = 0; c < 3; ++c) {
+        std::vector<T> elements;
+        for (int64_t i = 0; i < shape[0]; ++i)
+          for (int64_t j = 0; j < shape[2]; ++j)
+            elements.push_back(operands[0].as<T>()[static_cast<size_t>((i * 3 + c) * shape[2] + j)]);
+        EXPECT_EQ(operands[1].as<T>()[static_cast<size_t>(c)], sum_in_order(elements))
+            << target << " " << shape[0] << " rows of " << shape[2];
+      }
+    }
+  }
+}
+
+/// Rows that begin with any of the partial sums, and end with any.
+TEST(RowSums, AddInOneOrder) {
+  const Dim h = Dim::symbol("h"), w = Dim::symbol("w");
+  std::vector<SymbolValues> every;
+  for (const int64_t rows : {0, 1, 2, 37})
+    for (const int64_t width : {0, 1, 2, 3, 5, 7, 8, 12, 15, 16, 17, 31, 32, 33, 40, 63, 70})
+      every.push_back({{"h", rows}, {"w", width}});
+  expect_sums_in_order<float>(rows_behind_rows(ReduceOp::sum, DType::f32, h, w), every);
+  expect_sums_in_order<double>(rows_behind_rows(ReduceOp::sum, DType::f64, h, w), every);
+  for (const int64_t width : {2, 5, 7, 12, 17, 40}) {
+    expect_sums_in_order<float>(rows_behind_rows(ReduceOp::sum, DType::f32, 37, width), {{}});
+    expect_sums_in_order<double>(rows_behind_rows(ReduceOp::sum, DType::f64, 37, width), {{}});
+  }
+}
+
+TEST(RowSums, EveryOperatorAndType) {
+  const Dim h = Dim::symbol("h"), w = Dim::symbol("w");
+  for (const DType dtype : {DType::f32, DType::f64, DType::i64, DType::u8, DType::i32})
+    for (const ReduceOp op : {ReduceOp::sum, ReduceOp::prod, ReduceOp::max, ReduceOp::min}) {
+      const Kernel kernel = rows_behind_rows(op, dtype, h, w);
+      std::vector<LoopInputs> every;
+      for (const int64_t width : {1, 2, 7, 15, 16, 20, 33, 64, 65})
+        every.push_back({random_operands(kernel, {{"h", 5}, {"w", width}}, 1), {{"h", 5}, {"w", width}}});
+      expect_matches(kernel, every, 1e-5);
+    }
+}
+
+/// A row that reads sums from memory which the row before has stored in other places takes as long as 40 additions.
+TEST(RowSums, StayInRegisters) {
+  for (const Dim& width : {Dim::symbol("w"), Dim(7), Dim(20)}) {
+    const Kernel kernel = rows_behind_rows(ReduceOp::sum, DType::f32, Dim::symbol("h"), width);
+    for (const char* target : {"x86-64-v3", "x86-64-v4"}) {
+      const std::string code = cpu::kernel_assembly(kernel, cpu::cpu_target(*find_target(target)));
+      EXPECT_FALSE(std::regex_search(code, std::regex(R"(\n\tvmov[a-z0-9]+\t%[yz]mm[0-9]+, [^%\n]*\()")))
+          << target << " " << width.str();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gcg::test
