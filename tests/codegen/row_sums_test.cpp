@@ -70,6 +70,38 @@ TEST(RowSums, AddInOneOrder) {
   }
 }
 
+/// Elements that are read one by one: no vector of all sums is added.
+TEST(RowSums, OfGatheredElements) {
+  for (const DType dtype : {DType::f32, DType::f64})
+    for (const Dim& width : {Dim::symbol("w"), Dim(9), Dim(31), Dim(50), Dim(70)}) {
+      const Axis i{1, Dim::symbol("h")}, j{2, width};
+      const auto sums = [&](bool of_rows) {
+        Kernel kernel;
+        kernel.name = concat(of_rows ? "rows" : "row", " of gathered ", name_of(dtype), ", ", width.str());
+        kernel.operands = {{dtype, {11, 3}}, {DType::u8, {i.extent, width}}, {dtype, {i.extent, 3}, true}};
+        if (of_rows) kernel.operands[2].shape = {3};
+        const Axis c{0, 3};
+        const Expr place = binary(BinaryOp::mod, cast(DType::i64, load(1, DType::u8, refs({i, j}))), index(11));
+        LoopKernel loop;
+        loop.outer = of_rows ? std::vector<Axis>{c} : std::vector<Axis>{i, c};
+        loop.stages = {reduce_stage(0, ReduceOp::sum, of_rows ? std::vector<Axis>{i, j} : std::vector<Axis>{j},
+                                    load(0, dtype, {place, axis_ref(c)})),
+                       store_stage(2, {}, refs(loop.outer), local_ref(0, dtype))};
+        kernel.body = loop;
+        return kernel;
+      };
+      for (const bool of_rows : {false, true}) {
+        const Kernel kernel = sums(of_rows);
+        std::vector<LoopInputs> every;
+        for (const int64_t w : {0, 1, 8, 15, 16, 17, 33, 50, 90}) {
+          const SymbolValues symbols{{"h", 5}, {"w", w}};
+          every.push_back({random_operands(kernel, symbols), symbols});
+        }
+        expect_matches(kernel, every, 1e-5);
+      }
+    }
+}
+
 TEST(RowSums, EveryOperatorAndType) {
   const Dim h = Dim::symbol("h"), w = Dim::symbol("w");
   for (const DType dtype : {DType::f32, DType::f64, DType::i64, DType::u8, DType::i32})

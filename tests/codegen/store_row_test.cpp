@@ -112,6 +112,30 @@ TEST(StoreRow, TransposesToShortRowsByTiles) {
       }
 }
 
+/// Tiles whose elements become wider, or narrower, when they are stored.
+TEST(StoreRow, TransposesAndConverts) {
+  const DType types[] = {DType::u8, DType::f16, DType::f32, DType::f64};
+  for (const DType from : types)
+    for (const DType to : types) {
+      if (to == DType::u8 && from != to) continue;  // negative numbers have no bytes
+      const auto make = [&](const Dim& columns, const Dim& rows) {
+        return map_kernel(concat("tiles of ", name_of(from), " to ", name_of(to)),
+                          {{from, {3, columns, rows}}, {to, {3, rows, columns}}},
+                          [&](const auto& i) { return cast(to, load(0, from, {i[0], i[2], i[1]})); });
+      };
+      std::vector<LoopInputs> every;
+      const Kernel open = make(Dim::symbol("c"), Dim::symbol("r"));
+      for (const int64_t columns : {1, 4, 5, 8, 12, 16, 20})
+        for (const int64_t rows : {1, 4, 9, 16, 40}) {
+          const SymbolValues symbols{{"c", columns}, {"r", rows}};
+          every.push_back({random_operands(open, symbols), symbols});
+          const Kernel fixed = make(columns, rows);
+          if (columns > 1) expect_matches(fixed, random_operands(fixed, {}));
+        }
+      expect_matches(open, every);
+    }
+}
+
 TEST(StoreRow, Reflections) {
   constexpr int64_t pad = 3;
   expect_rows(

@@ -8,7 +8,6 @@
 #include "codegen/cpu/llvm/emit.h"
 #include "codegen/cpu/llvm/transpose.h"
 #include "codegen/cpu/loops/axis_tables.h"
-#include "codegen/cpu/loops/lane_cost.h"
 #include "codegen/cpu/loops/loop_plan.h"
 #include "codegen/cpu/loops/reduce_stage.h"
 #include "codegen/cpu/loops/single_elements.h"
@@ -195,9 +194,8 @@ class LoopKernelEmitter {
     };
     const auto most = [&] {
       if (half < kFewestTiled) return tiles(plan.native, plan.native)();
-      const int least_side = half * lane_bytes(plan.stage) % 16 == 0 ? half : plan.native;
-      return f_.if_else(ir_.CreateICmpSLE(columns, f_.i64(half)), tiles(least_side, half),
-                        tiles(plan.native, plan.native));
+      const int side = has_whole_blocks(plan.transposed, half) ? half : plan.native;
+      return f_.if_else(ir_.CreateICmpSLE(columns, f_.i64(half)), tiles(side, half), tiles(plan.native, plan.native));
     };
     f_.if_else(
         ir_.CreateICmpSLT(columns, f_.i64(kFewestTiled)),

@@ -7,7 +7,6 @@
 #include "codegen/cpu/expressions/arithmetic.h"
 #include "codegen/cpu/expressions/partial_sums.h"
 #include "codegen/cpu/loops/vector_row.h"
-#include "compiler/kernel/access_analysis.h"
 
 namespace gcg::cpu {
 namespace {
@@ -127,7 +126,7 @@ class OrderedReduction : ReduceEmitter {
           f_, op_, plan_.stage.value, point_.lanes, plan_.loops,
           [&](const Axis& axis, Value* i) { point_.axes[axis.id] = i; }, [&] { return element(point_); });
     if (!plan_.loops.empty() && !is_multiple(plan_.lane.extent, count_))
-      return is_masked() ? shifted_rows() : rotated_rows();
+      return in_registers() ? shifted_rows() : rotated_rows();
     Value* sums = nest(0, {identity(count_)}, [&](const Values& carried) { return Values{row(carried[0])}; })[0];
     if (plan_.lane.extent.is_constant()) {
       // Lanes that no element was added to hold the identity.
@@ -175,21 +174,14 @@ class OrderedReduction : ReduceEmitter {
     if (few && (plan_.maskable || (last->getSExtValue() - first->getSExtValue()) % plan_.native == 0))
       return rest(sums, first->getSExtValue(), last->getSExtValue());
     const auto last_elements = [&] {
-      const bool in_registers = is_masked();
-      return Values{in_registers ? some_lanes(sums, begin, f_.i64(0), ir_.CreateSub(end, begin))
-                                 : in_memory(sums, begin, end)};
+      return Values{in_registers() ? some_lanes(sums, begin, f_.i64(0), ir_.CreateSub(end, begin))
+                                   : in_memory(sums, begin, end)};
     };
     return f_.if_else(ir_.CreateICmpSLT(begin, end), last_elements, [&] { return Values{sums}; })[0];
   }
 
-  bool is_masked() const { return plan_.maskable && plan_.native > 1; }
-
-  /// True if registers of elements whose lanes are masked off take longer than sums in memory.
-  static bool computes_long(const Expr& value) {
-    bool found = false;
-    visit(value, [&](const ExprNode& n) { found = found || is_elementary_function(n) || n.kind == ExprKind::reduce; });
-    return found;
-  }
+  /// True if the sums stay in registers: whole vectors of sums add most of a row, and masks select its last elements.
+  bool in_registers() const { return plan_.maskable && plan_.native > 1 && plan_.wide == count_; }
 
   /// Adds a known number of elements of a row, at most one per sum; the first goes to the first sum.
   Value* rest(Value* sums, int64_t begin, int64_t end) {
@@ -241,8 +233,8 @@ class OrderedReduction : ReduceEmitter {
     return f_.if_else(ir_.CreateICmpSLT(stop, end), rest, [&] { return Values{sums}; })[0];
   }
 
-  /// Adds an element to each of `some` sums from sum `first` on, as far as there are sums. `begin`: the element that
-  /// sum 0 would get.
+  /// Adds an element to each of `some` sums from sum `first` on, as far as there are sums: no sum gets two. `begin`:
+  /// the element that sum 0 would get.
   Value* some_lanes(Value* sums, Value* begin, Value* first, Value* some) {
     some = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, some, f_.i64(count_));
     Value* after = ir_.CreateAdd(first, some);

@@ -18,16 +18,19 @@ int tile_side(const Stage& stage, const Axis& lane, int native) {
   return std::max(static_cast<int>(std::bit_ceil(columns)), 16 / bytes);
 }
 
+bool has_whole_blocks(const std::vector<Expr>& loads, int side) {
+  return std::all_of(loads.begin(), loads.end(),
+                     [side](const Expr& load) { return side * size_of(load->dtype) % 16 == 0; });
+}
+
 std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
                             const std::vector<Operand>& operands, int side, int fewest) {
   constexpr int kLargestBody = 24;  // larger bodies are not tiled, because code is emitted once per row of a tile
   const int64_t bytes = lane_bytes(stage);
   if (count_nodes(stage.value) > kLargestBody) return std::nullopt;
-  const auto can_transpose =
-      [&](const Expr& load) {  // rows must be whole blocks of 16 bytes; a boolean is a single bit in a register
-        const int64_t size = size_of(load->dtype);
-        return size <= bytes && side * size % 16 == 0 && load->dtype != DType::boolean;
-      };
+  const auto can_transpose = [&](const Expr& load) {  // a boolean is a single bit in a register
+    return size_of(load->dtype) <= bytes && has_whole_blocks({load}, side) && load->dtype != DType::boolean;
+  };
   const auto is_long = [&](const Axis& a) {
     return !a.extent.is_constant() || a.extent.constant() >= (a.id == lane.id ? std::min(side, kFewestTiled) : fewest);
   };

@@ -17,6 +17,9 @@ inline constexpr int kFewestTiled = 5;
 /// shorter, the tiles have as few lanes as it needs.
 int tile_side(const Stage& stage, const Axis& lane, int native);
 
+/// True if `side` elements of each load are whole blocks of 16 bytes, which `emit_transpose` needs.
+bool has_whole_blocks(const std::vector<Expr>& loads, int side);
+
 /// Finds the loads of the stage that tiles of `side` lanes along `lane` transpose. The other axis of the tiles has at
 /// least `fewest` rows.
 std::optional<Tile> tile_of(const Stage& stage, const Axis& lane, const std::vector<Axis>& axes,
