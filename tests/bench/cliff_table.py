@@ -238,6 +238,7 @@ def short_rows(t):
         t.add(f"{mode} u8 rows of 28 by 2", "Pad", {"x": t.ints(0, 255, 1, 64, 28, 28, dtype=np.uint8)}, {"p": np.array([0, 0, 2, 2, 0, 0, 2, 2], np.int64)}, mode=mode, out=TensorProto.UINT8)
     for op in ("ArgMax", "Hardmax"):
         t.add("rows of 7", op, {"x": t.f32(5000, 7)}, axis=1, out=TensorProto.INT64 if op == "ArgMax" else TensorProto.FLOAT)
+        t.add("rows of 2", op, {"x": t.f32(20000, 2)}, axis=1, out=TensorProto.INT64 if op == "ArgMax" else TensorProto.FLOAT)
     t.add("rows of 7", "ReduceMax", {"x": t.f32(5000, 7)}, {"axes": np.array([1], np.int64)})
     t.add("3 to rows of 24", "DepthToSpace", {"x": t.f32(1, 171, 15, 8)}, blocksize=3, mode="CRD")
     t.add("4", "SpaceToDepth", {"x": t.f32(1, 16, 56, 56)}, blocksize=4)
@@ -250,7 +251,7 @@ def short_rows(t):
     blocked = {"s": np.abs(t.f32(128, 32)) + 0.1}
     t.add("blocks of 32", "QuantizeLinear", {"x": t.f32(128, 1024), **blocked}, axis=1, block_size=32, out=TensorProto.UINT8)
     t.add("blocks of 32", "DequantizeLinear", {"x": t.ints(0, 255, 128, 1024, dtype=np.uint8), **blocked}, axis=1, block_size=32)
-    for shape, axes in (((12, 34, 59, 2), [1, 3]), ((60, 200, 12), [0, 2]), ((20000, 5), [1])):
+    for shape, axes in (((12, 34, 59, 2), [1, 3]), ((60, 200, 12), [0, 2]), ((20000, 5), [1]), ((20000, 2), [1])):
         for op in ("ReduceMean", "ReduceMax", "ReduceLogSumExp"):
             t.add(f"{shape} over {axes}", op, {"x": t.f32(*shape)}, {"axes": np.array(axes, np.int64)}, is_open=False)
     for kind in (np.uint8, np.float64):

@@ -114,6 +114,43 @@ TEST(RowSums, EveryOperatorAndType) {
     }
 }
 
+/// result[i] = log of the sum of exp(x[i, :] - their maximum) + this maximum.
+Kernel log_sums(DType dtype, const Dim& rows, const Dim& width) {
+  const Axis i{0, rows}, j{1, width}, k{2, width};
+  Kernel kernel;
+  kernel.name = concat("log of sums of ", name_of(dtype), ", ", width.str());
+  kernel.operands = {{dtype, {2, rows, width}}, {dtype, {2, rows}, true}};
+  const Axis plane{3, 2};
+  const auto x = [&](const Axis& at) { return load(0, dtype, refs({plane, i, at})); };
+  const Expr largest = local_ref(0, dtype), sum = local_ref(1, dtype);
+  LoopKernel loop;
+  loop.outer = {plane, i};
+  loop.stages = {reduce_stage(0, ReduceOp::max, {j}, x(j)),
+                 reduce_stage(1, ReduceOp::sum, {k}, unary(UnaryOp::exp, x(k) - largest)),
+                 store_stage(1, {}, refs({plane, i}), unary(UnaryOp::log, sum) + largest)};
+  kernel.body = loop;
+  return kernel;
+}
+
+/// Short rows go together, so no row has instructions of its own for the logarithm.
+TEST(RowSums, LogarithmsOfSums) {
+  for (const DType dtype : {DType::f32, DType::f64}) {
+    const Kernel open = log_sums(dtype, Dim::symbol("h"), Dim::symbol("w"));
+    std::vector<LoopInputs> every;
+    for (const int64_t width : {1, 2, 5, 16, 33, 64, 65, 200})
+      for (const int64_t rows : {0, 1, 7, 16, 17, 50}) {
+        const SymbolValues symbols{{"h", rows}, {"w", width}};
+        every.push_back({random_operands(open, symbols), symbols});
+        const Kernel fixed = log_sums(dtype, rows, width);
+        if (rows > 1) expect_matches(fixed, random_operands(fixed, {}), {}, 2e-6);
+      }
+    expect_matches(open, every, 2e-6);
+  }
+  const std::string code = cpu::kernel_assembly(log_sums(DType::f32, Dim::symbol("h"), Dim::symbol("w")),
+                                                cpu::cpu_target(*find_target("x86-64-v4")));
+  EXPECT_FALSE(std::regex_search(code, std::regex(R"(\n\tvfmadd[0-9]+ss)")));
+}
+
 /// A row that reads sums from memory which the row before has stored in other places takes as long as 40 additions.
 TEST(RowSums, StayInRegisters) {
   for (const Dim& width : {Dim::symbol("w"), Dim(7), Dim(20)}) {

@@ -10,6 +10,7 @@
 #include "codegen/cpu/loops/axis_tables.h"
 #include "codegen/cpu/loops/loop_plan.h"
 #include "codegen/cpu/loops/reduce_stage.h"
+#include "codegen/cpu/loops/rows_together.h"
 #include "codegen/cpu/loops/single_elements.h"
 #include "codegen/cpu/loops/store_row.h"
 #include "codegen/cpu/loops/tile_plan.h"
@@ -35,20 +36,22 @@ class LoopKernelEmitter {
 
   void emit() {
     const auto emit_point = [&] { plan_.columns.id >= 0 ? emit_columns() : emit_stages(); };
-    if (!plan_.by_runs) return for_each_point(f_, plan_.outer, plan_.points_per_task, point_, emit_point);
-    for_each_run(f_, plan_.outer, plan_.points_per_task, point_, [&](const EmitPoints& points) { emit_run(points); });
+    if (!plan_.by_runs && plan_.rows_together == 0)
+      return for_each_point(f_, plan_.outer, plan_.points_per_task, point_, emit_point);
+    for_each_run(f_, plan_.outer, plan_.points_per_task, point_,
+                 [&](const Run& run) { plan_.by_runs ? emit_run(run) : emit_rows(run); });
   }
 
  private:
   /// Emits the rows of a run. If a run decides their length, rows shorter than a register have code of their own, and
   /// so do rows of one element, because masked stores take longer than plain ones.
-  void emit_run(const EmitPoints& points) {
+  void emit_run(const Run& run) {
     const StagePlan& plan = plan_.stages[0];
-    const auto any_row = [&] { return points(1, [&](int) { emit_store(plan, 0); }), Values{}; };
+    const auto any_row = [&] { return run.points(1, [&](int) { emit_store(plan, 0); }), Values{}; };
     if (plan.lane.extent.is_constant() || plan.native == 1) return void(any_row());
     const Range row = row_range(plan);
     Value* length = ir_.CreateSub(row.end, row.begin);
-    const auto single = [&] { return emit_single_elements(points, row.begin), Values{}; };
+    const auto single = [&] { return emit_single_elements(run, row.begin), Values{}; };
     const auto short_row = [&](int) {
       const Range here = row_range(plan);
       emit_short_row(f_, plan, point_, here.begin, here.end);
@@ -56,17 +59,57 @@ class LoopKernelEmitter {
     const auto several = [&] {
       if (!plan.maskable) return any_row();
       Value* is_short = ir_.CreateICmpSLT(length, f_.i64(plan.native));
-      return f_.if_else(is_short, [&] { return points(1, short_row), Values{}; }, any_row);
+      return f_.if_else(is_short, [&] { return run.points(1, short_row), Values{}; }, any_row);
     };
     f_.if_else(ir_.CreateICmpEQ(length, f_.i64(1)), single, several);
   }
 
   /// Emits rows of one element each.
-  void emit_single_elements(const EmitPoints& points, Value* at) {
+  void emit_single_elements(const Run& run, Value* at) {
     const StagePlan& plan = plan_.stages[0];
     const SingleElements rows(f_.kernel(), plan, plan_.outer.back());
-    points(rows.together(), [&](int count) {
+    run.points(rows.together(), [&](int count) {
       count == 1 ? emit_single_element(f_, plan, point_, at) : rows.emit(f_, point_, at, count);
+    });
+  }
+
+  using Arrays = std::map<int, llvm::AllocaInst*>;  // the result of each reduce stage by local, one element per row
+
+  /// Emits several rows stage by stage.
+  void emit_rows(const Run& run) {
+    Value* together = f_.i64(plan_.rows_together);
+    for (const StagePlan& s : plan_.stages)
+      if (s.lane.id >= 0)
+        together =
+            ir_.CreateSelect(ir_.CreateICmpSLE(f_.dim(s.lane.extent), f_.i64(kLongestTogether)), together, f_.i64(1));
+    f_.for_loop(run.begin, run.end, together, [&](Value* first) {
+      Value* count = smin(together, ir_.CreateSub(run.end, first));
+      Arrays results;
+      for (const StagePlan& s : plan_.stages) {
+        const int local = s.stage.local;
+        if (s.stage.kind == Stage::Kind::reduce)
+          results[local] = f_.take_memory(plan_.rows_together * size_of(s.stage.value->dtype));
+        emit_stage_of_rows(s, run.axis.id, first, count, results);
+      }
+      for (const auto& [local, memory] : results) f_.give_memory(memory);
+    });
+  }
+
+  void emit_stage_of_rows(const StagePlan& plan, int axis, Value* first, Value* count, const Arrays& results) {
+    const bool is_store = plan.stage.kind == Stage::Kind::store;
+    const int lanes = is_store && plan.lane.id < 0 && plan.maskable ? plan.native : 1;
+    f_.for_loop(f_.i64(0), count, f_.i64(lanes), [&](Value* k) {
+      const Point outside = point_;
+      Value* mask = lanes == 1 ? nullptr : f_.first_lanes(ir_.CreateSub(count, k), lanes);
+      if (lanes > 1) point_ = lanes_at(point_, axis, lanes, nullptr, mask);
+      point_.axes[axis] = ir_.CreateAdd(first, k);
+      for (const StagePlan& s : plan_.stages)
+        if (&s < &plan && s.stage.kind == Stage::Kind::reduce)
+          point_.locals[s.stage.local] = f_.load(results.at(s.stage.local), s.stage.value->dtype, k, lanes, mask);
+      emit_stage(plan);
+      if (!is_store)
+        f_.store(point_.locals.at(plan.stage.local), results.at(plan.stage.local), plan.stage.value->dtype, k);
+      point_ = outside;
     });
   }
 
@@ -297,6 +340,7 @@ class LoopKernelEmitter {
 std::string describe(const LoopPlan& plan) {
   std::string text =
       concat("points ", plan.points.str(), plan.by_runs ? concat(" by runs of ", plan.outer.back().extent.str()) : "");
+  if (plan.rows_together > 0) text += concat(" or ", plan.rows_together, " short rows together");
   if (plan.columns.id >= 0) text += concat(" of ", plan.columns_together, " columns");
   for (const StagePlan& stage : plan.stages)
     text += concat(stage.stage.kind == Stage::Kind::store ? ", store " : ", reduce ",

@@ -2,25 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <optional>
 #include <set>
 
 #include "codegen/cpu/expressions/expr_emitter.h"
 #include "codegen/cpu/expressions/partial_sums.h"
 #include "codegen/cpu/expressions/rounded_quotient.h"
-#include "codegen/cpu/llvm/imports.h"
 #include "codegen/cpu/loops/axis_phases.h"
 #include "codegen/cpu/loops/lane_cost.h"
 #include "codegen/cpu/loops/point_work.h"
 #include "codegen/cpu/loops/row_runs.h"
+#include "codegen/cpu/loops/rows_together.h"
 #include "codegen/cpu/loops/split_lines.h"
 #include "codegen/cpu/loops/tile_plan.h"
 #include "compiler/kernel/access_analysis.h"
 #include "compiler/kernel/flat_loops.h"
 #include "compiler/kernel/loop_planning.h"
 #include "compiler/kernel/typical_extent.h"
-#include "compiler/support/error.h"
 
 namespace gcg::cpu {
 namespace {
@@ -32,12 +30,11 @@ constexpr int64_t kSharedBlock = 256;  // elements of a block if each has an inn
 bool sums_plain_columns(const Expr& e) {
   constexpr int kFewNodes = 24;
   constexpr int64_t kWindow = 16;
-  bool loops = false, expensive = false;
+  bool loops = false;
   visit(e, [&](const ExprNode& n) {
-    expensive = expensive || work_of_node(n) > 0;
     for (const Axis& a : n.reduce_axes) loops = loops || !a.extent.is_constant() || a.extent.constant() > kWindow;
   });
-  return loops && !expensive && count_nodes(e) <= kFewNodes;
+  return loops && !is_long_chain(e) && count_nodes(e) <= kFewNodes;
 }
 
 /// True if `e` becomes bytes, which are packed from four registers of floats.
@@ -364,6 +361,7 @@ void plan_stages(const CpuTarget& target, const Kernel& kernel, LoopKernel loop,
     if (static_cast<int>(s) == kept_value.stage) plan.stages.back().kept_value = kept_value;
   }
   if (columns) plan_columns(target, *columns, fresh_axis_id(loop), plan, operands);
+  if (!columns) plan_rows_together(target, operands, plan);
   if (std::any_of(stages.begin(), stages.end(), is_ordered)) return;
   for (StagePlan& s : plan.stages)
     s.may_be_short = s.stage.kind == Stage::Kind::reduce && s.lane.id >= 0 && !s.lane.extent.is_constant() &&

@@ -62,6 +62,8 @@ struct LoopPlan {
   /// True if a task's points are runs along the last axis of `outer`, each a loop of its own. Addresses that do not
   /// depend on this axis are then computed once a run. It pays for rows that may be short.
   bool by_runs = false;
+  /// Short rows along the last axis of `outer` that go through each stage together (rows_together.h). 0: none.
+  int rows_together = 0;
   /// The lane axis of the only stage is cut into blocks of this many elements; 0: it is not cut. The innermost
   /// coordinate of a point is the block, or the outermost one of runs.
   int64_t row_block = 0;

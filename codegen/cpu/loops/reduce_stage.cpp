@@ -69,18 +69,25 @@ class UnorderedReduction : ReduceEmitter {
       return nest(0, {identity(point_.lanes)},
                   [&](const Values& carried) { return Values{combine(carried[0], element(point_))}; })[0];
     if (!plan_.may_be_short) return any_row();
-    Value* is_short = ir_.CreateICmpSLE(f_.dim(plan_.lane.extent), f_.i64(plan_.native));
-    return f_.if_else(is_short, [&] { return Values{short_rows()}; }, [&] { return Values{any_row()}; })[0];
+    const auto fits = [&](int lanes) { return ir_.CreateICmpSLE(f_.dim(plan_.lane.extent), f_.i64(lanes)); };
+    const auto in_lanes = [&](int lanes) { return [this, lanes] { return Values{short_rows(lanes)}; }; };
+    const auto in_a_register = [&] {
+      if (plan_.native <= kFewLanes) return in_lanes(plan_.native)();
+      return f_.if_else(fits(kFewLanes), in_lanes(kFewLanes), in_lanes(plan_.native));
+    };
+    return f_.if_else(fits(plan_.native), in_a_register, [&] { return Values{any_row()}; })[0];
   }
 
  private:
-  /// Reduces rows of at most `native` elements, each in one masked register.
-  Value* short_rows() {
-    Value* mask = f_.first_lanes(f_.dim(plan_.lane.extent), plan_.native);
-    const Values rows = nest(0, {identity(plan_.native)}, [&](const Values& carried) {
-      return Values{combine(carried[0], row_element(plan_.native, f_.i64(0), mask))};
+  static constexpr int kFewLanes = 4;  // combining the lanes of a register takes longer than a very short row
+
+  /// Reduces rows of at most `lanes` elements, each in one masked register.
+  Value* short_rows(int lanes) {
+    Value* mask = f_.first_lanes(f_.dim(plan_.lane.extent), lanes);
+    const Values rows = nest(0, {identity(lanes)}, [&](const Values& carried) {
+      return Values{combine(carried[0], row_element(lanes, f_.i64(0), mask))};
     });
-    return emit_horizontal(f_, op_, dtype_, ir_.CreateSelect(mask, rows[0], identity(plan_.native)));
+    return emit_horizontal(f_, op_, dtype_, ir_.CreateSelect(mask, rows[0], identity(lanes)));
   }
 
   Value* any_row() {

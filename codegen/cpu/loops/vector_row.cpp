@@ -25,8 +25,23 @@ PointRange points_of_tasks(FunctionBuilder& f, const std::vector<Axis>& outer, c
 
 }  // namespace
 
+void Run::points(int together, const std::function<void(int)>& body) const {
+  llvm::IRBuilder<>& ir = f_.ir();
+  const auto emit = [&](Value* from, Value* to, int count) {
+    f_.for_loop(from, to, f_.i64(count), [&](Value* i) {
+      point_.axes[axis.id] = i;
+      body(count);
+    });
+  };
+  if (together == 1) return emit(begin, end, 1);
+  Value* all = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, ir.CreateSub(end, begin), f_.i64(0));
+  Value* rest = ir.CreateAdd(begin, ir.CreateAnd(all, f_.i64(-int64_t{together})));
+  emit(begin, rest, together);
+  emit(rest, end, 1);
+}
+
 void for_each_run(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
-                  const std::function<void(const EmitPoints& points)>& each_run) {
+                  const std::function<void(const Run& run)>& each_run) {
   llvm::IRBuilder<>& ir = f.ir();
   const auto [begin, end] = points_of_tasks(f, outer, per_task);
   const Axis inner = outer.back();
@@ -39,19 +54,7 @@ void for_each_run(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim&
     Value* start = ir.CreateMul(run, length);
     Value* low = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, ir.CreateSub(begin, start), f.i64(0));
     Value* high = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.CreateSub(end, start), length);
-    each_run([&](int together, const std::function<void(int)>& body) {
-      const auto emit = [&](Value* from, Value* to, int count) {
-        f.for_loop(from, to, f.i64(count), [&](Value* i) {
-          point.axes[inner.id] = i;
-          body(count);
-        });
-      };
-      if (together == 1) return emit(low, high, 1);
-      Value* points = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, ir.CreateSub(high, low), f.i64(0));
-      Value* rest = ir.CreateAdd(low, ir.CreateAnd(points, f.i64(-int64_t{together})));
-      emit(low, rest, together);
-      emit(rest, high, 1);
-    });
+    each_run(Run(f, point, inner, low, high));
     return next_coordinates(f, others, at);
   });
 }

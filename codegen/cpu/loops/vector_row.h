@@ -14,12 +14,26 @@ namespace gcg::cpu {
 void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
                     const std::function<void()>& body);
 
-/// The same in a loop over runs along the last axis. `each_run(points)` emits a run: `points(together, body)` emits the
-/// loop over its points, as often as there are ways to emit them. `body(count)` emits `together` points, or one of the
-/// rest.
-using EmitPoints = std::function<void(int together, const std::function<void(int count)>& body)>;
+/// The same in a loop over runs along the last axis. `each_run(run)` emits a run.
+class Run;
 void for_each_run(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
-                  const std::function<void(const EmitPoints& points)>& each_run);
+                  const std::function<void(const Run& run)>& each_run);
+
+/// Points [begin, end) along an axis.
+class Run {
+ public:
+  Run(FunctionBuilder& f, Point& point, const Axis& axis, llvm::Value* begin, llvm::Value* end)
+      : begin(begin), end(end), axis(axis), f_(f), point_(point) {}
+  /// Emits a loop over the points. `body(count)` emits `together` points, or one of the rest.
+  void points(int together, const std::function<void(int count)>& body) const;
+
+  llvm::Value *const begin, *const end;
+  const Axis axis;
+
+ private:
+  FunctionBuilder& f_;
+  Point& point_;
+};
 
 /// The parts of a row that has an interior: [0, first), the middle [first, after), and [after, end).
 struct RowParts {
