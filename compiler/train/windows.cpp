@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ops/conv_transpose.h"
+#include "compiler/ops/ops.h"
 #include "compiler/ops/sliding_window.h"
 
 namespace gcg {
@@ -13,16 +14,20 @@ std::vector<int64_t> joined(std::vector<int64_t> a, const std::vector<int64_t>& 
   return a;
 }
 
-/// The first elements of x along each spatial dimension; their number is the extent of `like`.
-Formula cut(Formula x, Formula like) {
-  const int64_t rank = x.rank();
+/// The first elements of x along its axes from `first` on; their numbers are the extents of `like` from axis `from` on.
+Formula cut(Formula x, int64_t first, Formula like, int64_t from) {
+  const int64_t count = x.rank() - first;
   bool is_cut = true;
-  for (size_t d = 2; d < x.shape().size(); ++d) is_cut = is_cut && x.shape()[d] == like.shape()[d];
+  for (int64_t d = 0; d < count; ++d)
+    is_cut = is_cut && x.shape()[static_cast<size_t>(first + d)] == like.shape()[static_cast<size_t>(from + d)];
   if (is_cut) return x;
   FormulaWriter& w = *x.writer;
-  const std::vector<int64_t> axes = axes_from(2, rank);
-  return w.make("Slice", {x, w.ints(std::vector<int64_t>(axes.size(), 0)), extents_of(like, 2, rank), w.ints(axes)});
+  return w.make("Slice", {x, w.ints(std::vector<int64_t>(static_cast<size_t>(count), 0)),
+                          extents_of(like, from, from + count), w.ints(axes_from(first, x.rank()))});
 }
+
+/// The first elements of x along each spatial dimension; their number is the extent of `like`.
+Formula cut(Formula x, Formula like) { return cut(x, 2, like, 2); }
 
 int64_t number(GradientContext& c, const Dim& d, const char* role) {
   if (!d.is_constant())
@@ -84,29 +89,23 @@ Formula WindowSteps::gather(Formula x, Formula w, Formula like, int64_t groups) 
   return cut(x.writer->make("Conv", {x, w}, how), like);
 }
 
-/// A convolution in which channels and batch are exchanged.
+/// The product of g and the columns of x, as matrices whose depth is the positions of the window in all images. Groups
+/// are a batch of such products.
 Formula WindowSteps::weights(Formula x, Formula g, Formula w, int64_t groups) const {
   FormulaWriter& writer = *x.writer;
-  const std::map<std::string, Attribute> how = {
-      {"strides", dilations}, {"dilations", strides}, {"pads", joined(begin, end)}, {"group", groups}};
-  std::vector<int64_t> swapped = axes_from(0, x.rank());
-  std::swap(swapped[0], swapped[1]);
-  if (groups == 1)
-    return transpose(cut(writer.make("Conv", {transpose(x, swapped), transpose(g, swapped)}, how), w), swapped);
-  const auto split = [&](Formula v) {  // reshapes to [groups, N, channels of a group, ...]
-    const Formula shape = join({extents_of(v, 0, 1), writer.ints({groups, -1}), extents_of(v, 2, v.rank())}, 0);
-    return move_axis(reshape(v, shape), 1, 0);
+  const auto spatial = static_cast<int64_t>(kernel.size());
+  const Formula all = writer.results(
+      op_gart_Columns, {x},
+      {{"kernel_shape", kernel}, {"strides", strides}, {"dilations", dilations}, {"pads", joined(begin, end)}}, 1)[0];
+  const Formula columns = cut(all, 2 + spatial, g, 2);
+  std::vector<int64_t> channels_first = axes_from(0, g.rank());
+  std::swap(channels_first[0], channels_first[1]);
+  const auto matrix = [&](Formula v, int64_t axis) {  // the axes before `axis`, by those from it on
+    const Formula flat = writer.make("Flatten", {v}, {{"axis", axis}});
+    return groups == 1 ? flat : reshape(flat, join({writer.ints({groups, -1}), extents_of(flat, 1, 2)}, 0));
   };
-  const auto merged = [&](Formula v, int64_t first) {  // joins the axes `first` and `first` + 1
-    std::vector<Formula> shape;
-    if (first > 0) shape.push_back(extents_of(v, 0, first));
-    shape.push_back(writer.ints({-1}));
-    shape.push_back(extents_of(v, first + 2, v.rank()));
-    return reshape(v, join(shape, 0));
-  };
-  const Formula channels_first = merged(move_axis(split(x), 2, 0), 1);  // [C / groups, groups * N, ...]
-  const Formula filters = merged(move_axis(split(g), 2, 1), 0);         // [groups * M / groups, N, ...]
-  return transpose(cut(writer.make("Conv", {channels_first, filters}, how), w), swapped);
+  return reshape_like(matmul(matrix(transpose(g, channels_first), 1), matrix_transpose(matrix(columns, 1 + spatial))),
+                      w);
 }
 
 }  // namespace gcg

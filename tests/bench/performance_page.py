@@ -40,6 +40,7 @@ This page gives the method of measurement and the newest figures. `python tests/
 | single nodes, and their limits | `ninja -C build/release check_cliffs` |
 | quantised models | `ninja -C build/release bench_quantised` |
 | compile time and memory | `ninja -C build/release check_compile_time` |
+| training steps compared with PyTorch and JAX | `ninja -C build/release bench_training` |
 | replicas of a training step | `ninja -C build/release bench_replicas` |
 | lazy graphs compared with NumPy, PyTorch and others | `python tests/bench/lazy_speed.py` |
 | fleets: predictions, pipelines, hand-overs | `ninja -C build/release check_prediction_error` and the targets in [fleets](fleets.md) |
@@ -129,6 +130,14 @@ def lazy_section():
     return ["## Deferred graphs in Python", "", f"{lines[0]}; {lines[1]} ({link(path)}).", "", *table, ""]
 
 
+def training_section():
+    paths = newest("*-training.txt")
+    if not paths:
+        return []
+    title, *lines = lines_of(paths[0])
+    return ["## Training steps on CPUs", "", f"{title} ({link(paths[0])}).", "", *lines, ""]
+
+
 def gpu_section():
     (path,) = newest("*-NVIDIA-*.md")
     title, *lines = lines_of(path)
@@ -144,7 +153,8 @@ def other_section():
 
 
 def page():
-    sections = (compare_section, zoo_section, gpu_section, cliffs_section, quantised_section, lazy_section, other_section)
+    sections = (compare_section, zoo_section, gpu_section, cliffs_section, quantised_section, training_section, lazy_section,
+                other_section)
     lines = [METHOD]
     for section in sections:
         lines += section()

@@ -174,6 +174,21 @@ class TrainingOfTheTool(CliCase):
         np.testing.assert_allclose(model.run({"x": x})["y"], 2 * x @ model.state("w") + model.state("b"), rtol=1e-5, atol=1e-6)
         self.assertEqual(int(model.state("step")), 3, "infer and evaluate only read the states")
 
+    def test_profiles(self):
+        """bench measures each step of any entry point, and each run begins with the states of the file."""
+        r = np.random.default_rng(1)
+        done = self.compile("linear", LINEAR, {"w": r.standard_normal((3, 1)).astype(np.float32), "b": np.float32([0.5])},
+                            "loss=mse(y,target),optimizer=adamw(lr=0.1)")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for entry in ("train", "evaluate"):
+            done = self.tool("bench", "linear.gart", "--entry", entry, "--dim", "batch=5", "--seconds", "0.01", "--profile", "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            sources = {step["source"] for step in json.loads(done.stdout)["profile"]["steps"]}
+            self.assertEqual(any("optimizer" in s for s in sources), entry == "train", sources)
+        done = self.tool("bench", "linear.gart", "--entry", "train", "--callers", "2", "--dim", "batch=5")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("--callers measures the first entry point, of a model without states", done.stderr)
+
     def test_the_command_train(self):
         r = np.random.default_rng(4)
         x = r.standard_normal((64, 3)).astype(np.float32)

@@ -120,35 +120,40 @@ Latency measure_latency(gart::Invocation& invocation, const std::optional<gart::
   return result;
 }
 
+gart::Invocation new_invocation(const Arguments& a, const gart::Program& program,
+                                const std::optional<gart::Session>& session) {
+  return value_or_throw(session ? session->new_invocation(a.inputs.entry) : program.new_invocation(a.inputs.entry));
+}
+
 /// Profiles the artifact. Loads the artifact a second time, because a profiled GPU waits after each step, and other
-/// measurements must not include these waits. On a GPU, inputs and outputs are in its memory, so no step's time
-/// includes copies from or to the host.
+/// measurements must not include these waits. On a GPU, inputs and outputs of the first entry point of a model without
+/// states are in its memory, so no step's time includes copies from or to the host.
 nlohmann::ordered_json profile_of(const Arguments& a, const NamedTensors& inputs) {
   auto waiting = a.inputs;
   waiting.blocking = true;
   const gart::Program program = load_program(a.artifact, waiting);
+  const std::optional<gart::Session> session = a.session.open(program);
+  const auto profiled = [&](gart::Invocation& invocation) {
+    return profile(a.artifact, program, a.inputs.entry, invocation, inputs, a.seconds, a.profile, [&] {
+      if (session) a.session.rewind(*session);
+    });
+  };
 #if GCC_GRAPH_CUDA_RUNTIME
-  if (!program.device().starts_with("cpu")) {
+  if (!session && a.inputs.entry.empty() && !program.device().starts_with("cpu")) {
     DeviceInvocation on_device(program, inputs);
-    return profile(a.artifact, program, on_device.get(), inputs, a.seconds, a.profile);
+    return profiled(on_device.get());
   }
 #endif
-  gart::Invocation invocation = value_or_throw(program.new_invocation());
+  gart::Invocation invocation = new_invocation(a, program, session);
   for (const auto& [name, tensor] : inputs) check(invocation.set_input(name, tensor.view()));
-  return profile(a.artifact, program, invocation, inputs, a.seconds, a.profile);
+  return profiled(invocation);
 }
 
-/// False for other entry points and for models with states: only their latency is measured.
+/// False for other entry points and for models with states: concurrent callers of these are not measured.
 bool is_first_without_states(const Arguments& a, const std::optional<gart::Session>& session) {
   const bool is_plain = !session && a.inputs.entry.empty();
-  if (!is_plain && (callers_of(a) > 1 || a.profile.is_enabled()))
-    fail("--callers, --profile and --trace measure the first entry point, of a model without states");
+  if (!is_plain && callers_of(a) > 1) fail("--callers measures the first entry point, of a model without states");
   return is_plain;
-}
-
-gart::Invocation new_invocation(const Arguments& a, const gart::Program& program,
-                                const std::optional<gart::Session>& session) {
-  return value_or_throw(session ? session->new_invocation(a.inputs.entry) : program.new_invocation(a.inputs.entry));
 }
 
 void run(const Arguments& a) {

@@ -71,6 +71,12 @@ const fb::Plan& choose_plan(const fb::Manifest& m, const fb::EntryPoint& entry, 
   return *best;
 }
 
+const fb::EntryPoint& entry_named(const fb::Manifest& m, const std::string& name) {
+  for (const fb::EntryPoint* entry : *m.entry_points())
+    if (name.empty() || text(entry->name()) == name) return *entry;
+  throw Error("the artifact has no entry point '" + name + "'");
+}
+
 class Facts {
  public:
   Facts(const fb::Plan& plan, const std::vector<std::optional<int64_t>>& values) : plan_(plan) {
@@ -117,11 +123,11 @@ class Facts {
 
 }  // namespace
 
-std::vector<StepFacts> step_facts(const std::string& artifact, const gart::Program& program,
+std::vector<StepFacts> step_facts(const std::string& artifact, const gart::Program& program, const std::string& name,
                                   const NamedTensors& inputs) {
   const ArtifactFile file = open_artifact(artifact);
   const fb::Manifest& m = *file.view.manifest;
-  const fb::EntryPoint& entry = *m.entry_points()->Get(0);
+  const fb::EntryPoint& entry = entry_named(m, name);
   const auto values = symbol_values(entry, inputs);
   const fb::Plan& plan = choose_plan(m, entry, program.target(), values);
   const Facts facts(plan, values);

@@ -21,8 +21,9 @@ struct StepFacts {
   std::optional<double> operations, bytes;
 };
 
-/// Indexed by step number, as in gart::StepTime. Throws Error if the file cannot be read.
-std::vector<StepFacts> step_facts(const std::string& artifact, const gart::Program& program,
+/// Indexed by step number, as in gart::StepTime. `entry` is the name of an entry point; empty: the first one. Throws
+/// Error if the file cannot be read.
+std::vector<StepFacts> step_facts(const std::string& artifact, const gart::Program& program, const std::string& entry,
                                   const NamedTensors& inputs);
 
 }  // namespace gcg::tools

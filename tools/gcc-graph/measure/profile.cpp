@@ -125,10 +125,12 @@ Json step_row(uint32_t step, const StepWork& work, double total, const StepFacts
 
 }  // namespace
 
-Json profile(const std::string& artifact, const gart::Program& program, gart::Invocation& invocation,
-             const NamedTensors& inputs, double seconds, const ProfileOptions& options) {
-  const std::vector<StepFacts> facts = step_facts(artifact, program, inputs);
+Json profile(const std::string& artifact, const gart::Program& program, const std::string& entry,
+             gart::Invocation& invocation, const NamedTensors& inputs, double seconds, const ProfileOptions& options,
+             const std::function<void()>& prepare) {
+  const std::vector<StepFacts> facts = step_facts(artifact, program, entry, inputs);
   Recorder recorder(invocation);
+  prepare();
   recorder.run();
   std::map<uint32_t, std::vector<double>> times;
   std::map<uint32_t, int64_t> iterations;  // iterations in the last run
@@ -136,6 +138,7 @@ Json profile(const std::string& artifact, const gart::Program& program, gart::In
   std::vector<gart::StepTime> log;
   for (const double end = bench::seconds() + seconds;
        runs.size() < 5 || (bench::seconds() < end && runs.size() < 10'000);) {
+    prepare();
     const double begin = bench::seconds();
     log = recorder.run();
     runs.push_back((bench::seconds() - begin) * 1e6);
