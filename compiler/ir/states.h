@@ -13,4 +13,9 @@ inline constexpr size_t kNotWritten = SIZE_MAX;
 
 inline bool is_written(const State& state) { return state.output != kNotWritten; }
 
+/// The graph's output that is the state's new value; invalid if a run only reads the state.
+inline ValueId new_value(const Graph& graph, const State& state) {
+  return is_written(state) ? graph.outputs[state.output] : ValueId();
+}
+
 }  // namespace gcg

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/ir/states.h"
 #include "compiler/ops/op_def.h"
 #include "compiler/support/error.h"
 
@@ -16,7 +17,7 @@ constexpr const char *kWindow = "local_window_size", *kKeepsWindow = "sliding_wi
 
 State* state_of(Graph& graph, ValueId past, ValueId present) {
   const auto it = std::find_if(graph.states.begin(), graph.states.end(), [&](const State& s) {
-    return graph.inputs[s.input] == past && graph.outputs[s.output] == present;
+    return graph.inputs[s.input] == past && new_value(graph, s) == present;
   });
   return it == graph.states.end() ? nullptr : &*it;
 }

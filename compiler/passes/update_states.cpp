@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/ir/states.h"
 #include "compiler/ops/op_def.h"
 
 namespace gcg {
@@ -15,8 +16,8 @@ bool is_read_once(const Graph& graph, ValueId v) {
 
 /// The TensorScatter that makes the state's output, if a run may write its rows in place; otherwise an invalid id.
 NodeId update_of(const Graph& graph, const State& state) {
-  const ValueId before = graph.inputs[state.input];
-  const NodeId id = graph.value(graph.outputs[state.output]).producer;
+  const ValueId before = graph.inputs[state.input], after = new_value(graph, state);
+  const NodeId id = after.valid() ? graph.value(after).producer : NodeId();
   if (!id.valid()) return {};
   const Node& n = graph.node(id);
   if (n.op != &op("TensorScatter") || n.inputs[0] != before || n.string_attribute("mode", "linear") != "linear")

@@ -3,6 +3,7 @@
 
   training.py [--threads 1,2] [--rounds 5] [--seconds 0.5] [--priority N] [--peers torch,compile,jax] [MODEL...]
                                                                                           (ninja bench_training)
+  training.py --curves F.svg [--steps 200] [MODEL...]
 
 Each framework has a process of its own, and they run in turns. A step computes the loss of a batch, the gradients and
 the new parameters; labels and inputs are arrays of the caller. The median of the rounds counts. `torch` is eager
@@ -10,6 +11,8 @@ PyTorch, `compile` is torch.compile, and `jax` is jax.jit of the whole step, whi
 The models are exported by torch.onnx; `gcc-graph compile --train` gets the file with its batch open. The losses of the
 first three steps must agree within 1e-3. A framework that is not installed is left out. Exit code 1 if ours is slower
 than the best of the others in a row.
+
+--curves draws the losses of ours and of PyTorch from the same start, over and over the same eight batches.
 """
 import argparse
 import io
@@ -26,6 +29,7 @@ import numpy as np
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SGD, ADAMW = ("momentum", 0.01), ("adamw", 0.001)
 LOSSES = 3   # steps whose losses are compared
+CYCLE = 8    # batches of --curves
 LAYERS = ((64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1))  # of ResNet-18
 
 
@@ -169,10 +173,10 @@ def parameters(name):
     return {n: draw(n, s).astype(np.float32) for n, s in MODELS[name][1].items()}
 
 
-def batches(name):
+def batches(name, count=LOSSES):
     _, _, shape, words, labels, classes, _ = MODELS[name]
     r = np.random.default_rng(1)
-    for _ in range(LOSSES):
+    for _ in range(count):
         x = r.integers(0, words, shape) if words else r.standard_normal(shape).astype(np.float32)
         yield x, r.integers(0, classes, labels)
 
@@ -282,9 +286,13 @@ PEERS = {"ours": our_step, "torch": lambda name, threads: torch_step(name, threa
          "compile": lambda name, threads: torch_step(name, threads, True), "jax": jax_step}
 
 
-def work(peer, name, threads):
-    """Speaks with the process that compares: first the losses, then for each number of seconds the time of a step."""
+def work(peer, name, threads, steps):
+    """Speaks with the process that compares: first the losses, then for each number of seconds the time of a step. With a number of
+    `steps`, the losses are all that it wants."""
     step = PEERS[peer](name, threads)
+    if steps:
+        data = list(batches(name, CYCLE))
+        return print(*(step(*data[i % CYCLE]) for i in range(steps)), flush=True)
     data = list(batches(name))
     print(*(step(x, t) for x, t in data), flush=True)
     for _ in range(5):
@@ -301,10 +309,10 @@ def work(peer, name, threads):
 # ---------------------------------------------------------------- comparison
 
 class Worker:
-    def __init__(self, peer, name, threads, priority):
+    def __init__(self, peer, name, threads, priority, steps=0):
         first = ["chrt", "-f", str(priority)] if priority else []
         self.process = subprocess.Popen([*first, "taskset", "-c", ",".join(map(str, range(threads))), sys.executable, os.path.abspath(__file__),
-                                         "--work", peer, name, str(threads)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+                                         "--work", peer, name, str(threads), "--steps", str(steps)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         self.losses = [float(v) for v in line.split()]
         if not self.losses:
@@ -341,6 +349,27 @@ def compare(name, threads, a):
     return ratio
 
 
+def draw(curves, path):
+    """Draws {model: {peer: losses}}: a frame per model, and a line per peer."""
+    width, height, gap = 300, 160, 50
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{gap + (width + gap) * len(curves)}" height="{height + 2 * gap}" font-family="sans-serif" font-size="11">',
+           '<rect width="100%" height="100%" fill="white"/>']
+    for i, (name, lines) in enumerate(curves.items()):
+        left, most = gap + i * (width + gap), max(max(v) for v in lines.values())
+        apart = np.abs(np.subtract(*lines.values()))
+        out.append(f'<text x="{left}" y="{gap - 26}" font-weight="bold">{name}</text>')
+        out.append(f'<text x="{left}" y="{gap - 10}">most {apart.max():.1e} apart, mean {apart.mean():.1e}</text>')
+        out.append(f'<rect x="{left}" y="{gap}" width="{width}" height="{height}" fill="none" stroke="#bbb"/>')
+        out += [f'<text x="{left - 4}" y="{gap + 8}" text-anchor="end">{most:.2g}</text>', f'<text x="{left - 4}" y="{gap + height}" text-anchor="end">0</text>']
+        for (peer, v), (colour, stroke) in zip(lines.items(), (("#d95f02", 4), ("#1b3a6b", 1.2))):
+            points = " ".join(f"{left + k * width / (len(v) - 1):.1f},{gap + height - height * y / most:.1f}" for k, y in enumerate(v))
+            out.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="{stroke}"/>')
+            out.append(f'<text x="{left + width - 4}" y="{gap + 14 + 14 * (peer == "ours")}" text-anchor="end" fill="{colour}">{peer}</text>')
+        out.append(f'<text x="{left + width / 2}" y="{gap + height + 16}" text-anchor="middle">{len(v)} steps</text>')
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("\n".join(out) + "\n</svg>\n")
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--threads", default="1,2")
@@ -348,14 +377,19 @@ def main():
     p.add_argument("--seconds", type=float, default=0.5)
     p.add_argument("--priority", type=int, default=0)
     p.add_argument("--peers", default="torch,compile,jax")
+    p.add_argument("--curves")
+    p.add_argument("--steps", type=int, default=200)
     p.add_argument("--work", nargs=3, help=argparse.SUPPRESS)
     p.add_argument("models", nargs="*", metavar="MODEL")
     a = p.parse_args()
     if a.work:
-        return work(a.work[0], a.work[1], int(a.work[2]))
+        return work(a.work[0], a.work[1], int(a.work[2]), a.steps)
+    names = [name for name in MODELS if not a.models or name in a.models]
+    if a.curves:
+        return draw({name: {peer: Worker(peer, name, 1, a.priority, a.steps).losses for peer in ("torch", "ours")} for name in names}, a.curves)
     print("| model | threads | ours, ms | " + " | ".join(f"{peer}, ms" for peer in a.peers.split(",")) + " | best other / ours |")
     print("|---" * (4 + len(a.peers.split(","))) + "|")
-    ratios = [compare(name, int(threads), a) for name in MODELS if not a.models or name in a.models for threads in a.threads.split(",")]
+    ratios = [compare(name, int(threads), a) for name in names for threads in a.threads.split(",")]
     ratios = [r for r in ratios if r]
     if ratios:
         print(f"geometric mean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}")
