@@ -44,7 +44,7 @@ void for_each_run(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim&
                   const std::function<void(const Run& run)>& each_run) {
   llvm::IRBuilder<>& ir = f.ir();
   const auto [begin, end] = points_of_tasks(f, outer, per_task);
-  const Axis inner = outer.back();
+  const Axis& inner = outer.back();
   const std::vector<Axis> others(outer.begin(), outer.end() - 1);
   Value* length = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, f.dim(inner.extent), f.i64(1));
   Value* first = ir.CreateUDiv(begin, length);

@@ -133,6 +133,15 @@ const Nvrtc& Nvrtc::for_driver(int driver, bool ptx) {
        install_line(ptx ? concat("'", package, "==", version_text(driver), ".*'") : package), " installs it");
 }
 
+/// NVRTC opens this library by its name, and expects the loader to look beside NVRTC. AddressSanitizer replaces dlopen,
+/// so the loader looks elsewhere. It finds a library of this name that is already open.
+void Nvrtc::open_builtins() const {
+  const size_t folder = path_.rfind('/');
+  if (folder == std::string::npos) return;
+  const std::string name = concat("libnvrtc-builtins.so.", version_text(version()));
+  dlopen((path_.substr(0, folder + 1) + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
 bool Nvrtc::supports(int architecture) const {
   return std::find(architectures_.begin(), architectures_.end(), architecture) != architectures_.end();
 }
@@ -145,6 +154,7 @@ AssembledProgram Nvrtc::compile(const std::string& text, const std::vector<Heade
     texts.push_back(h.text.c_str());
   }
   for (const std::string& o : options) flags.push_back(o.c_str());
+  open_builtins();
   const Functions& f = *functions_;
   Program program = nullptr;
   f.check(f.create(&program, text.c_str(), "kernel.cu", static_cast<int>(headers.size()), texts.data(), names.data()),

@@ -45,6 +45,7 @@ class Nvrtc {
   struct Functions;
   explicit Nvrtc(std::string path) : path_(std::move(path)) {}
   static std::shared_ptr<const Nvrtc> open(const std::string& path);
+  void open_builtins() const;
   static const std::vector<std::shared_ptr<const Nvrtc>>& all();
 
   std::string path_;

@@ -23,8 +23,8 @@ gcg::RecomputeProblem problem_from(const Json& request) {
 Json answer(const Json& request) {
   const gcg::RecomputeProblem problem = problem_from(request);
   const auto begin = std::chrono::steady_clock::now();
-  const auto schedule = request.contains("limit") ? gcg::schedule_within(problem, request.at("limit"))
-                                                  : gcg::schedule_once(problem);
+  const auto schedule =
+      request.contains("limit") ? gcg::schedule_within(problem, request.at("limit")) : gcg::schedule_once(problem);
   Json out = {{"seconds", std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count()}};
   if (schedule) out.update({{"us", schedule->microseconds}, {"peak", schedule->peak}});
   return out;
@@ -33,5 +33,6 @@ Json answer(const Json& request) {
 }  // namespace
 
 int main() {
-  for (std::string line; std::getline(std::cin, line);) std::cout << answer(Json::parse(line)).dump() << std::endl;
+  for (std::string line; std::getline(std::cin, line);)
+    std::cout << answer(Json::parse(line)).dump() << '\n' << std::flush;
 }
