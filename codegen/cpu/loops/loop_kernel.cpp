@@ -39,13 +39,13 @@ class LoopKernelEmitter {
     if (!plan_.by_runs && plan_.rows_together == 0)
       return for_each_point(f_, plan_.outer, plan_.points_per_task, point_, emit_point);
     for_each_run(f_, plan_.outer, plan_.points_per_task, point_,
-                 [&](const Run& run) { plan_.by_runs ? emit_run(run) : emit_rows(run); });
+                 [&](const PointRun& run) { plan_.by_runs ? emit_run(run) : emit_rows(run); });
   }
 
  private:
   /// Emits the rows of a run. If a run decides their length, rows shorter than a register have code of their own, and
   /// so do rows of one element, because masked stores take longer than plain ones.
-  void emit_run(const Run& run) {
+  void emit_run(const PointRun& run) {
     const StagePlan& plan = plan_.stages[0];
     const auto any_row = [&] { return run.points(1, [&](int) { emit_store(plan, 0); }), Values{}; };
     if (plan.lane.extent.is_constant() || plan.native == 1) return void(any_row());
@@ -65,7 +65,7 @@ class LoopKernelEmitter {
   }
 
   /// Emits rows of one element each.
-  void emit_single_elements(const Run& run, Value* at) {
+  void emit_single_elements(const PointRun& run, Value* at) {
     const StagePlan& plan = plan_.stages[0];
     const SingleElements rows(f_.kernel(), plan, plan_.outer.back());
     run.points(rows.together(), [&](int count) {
@@ -76,7 +76,7 @@ class LoopKernelEmitter {
   using Arrays = std::map<int, llvm::AllocaInst*>;  // the result of each reduce stage by local, one element per row
 
   /// Emits several rows stage by stage.
-  void emit_rows(const Run& run) {
+  void emit_rows(const PointRun& run) {
     Value* together = f_.i64(plan_.rows_together);
     for (const StagePlan& s : plan_.stages)
       if (s.lane.id >= 0)

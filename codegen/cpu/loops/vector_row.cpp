@@ -25,7 +25,7 @@ PointRange points_of_tasks(FunctionBuilder& f, const std::vector<Axis>& outer, c
 
 }  // namespace
 
-void Run::points(int together, const std::function<void(int)>& body) const {
+void PointRun::points(int together, const std::function<void(int)>& body) const {
   llvm::IRBuilder<>& ir = f_.ir();
   const auto emit = [&](Value* from, Value* to, int count) {
     f_.for_loop(from, to, f_.i64(count), [&](Value* i) {
@@ -41,7 +41,7 @@ void Run::points(int together, const std::function<void(int)>& body) const {
 }
 
 void for_each_run(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
-                  const std::function<void(const Run& run)>& each_run) {
+                  const std::function<void(const PointRun& run)>& each_run) {
   llvm::IRBuilder<>& ir = f.ir();
   const auto [begin, end] = points_of_tasks(f, outer, per_task);
   const Axis& inner = outer.back();
@@ -54,7 +54,7 @@ void for_each_run(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim&
     Value* start = ir.CreateMul(run, length);
     Value* low = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smax, ir.CreateSub(begin, start), f.i64(0));
     Value* high = ir.CreateBinaryIntrinsic(llvm::Intrinsic::smin, ir.CreateSub(end, start), length);
-    each_run(Run(f, point, inner, low, high));
+    each_run(PointRun(f, point, inner, low, high));
     return next_coordinates(f, others, at);
   });
 }

@@ -15,14 +15,14 @@ void for_each_point(FunctionBuilder& f, const std::vector<Axis>& outer, const Di
                     const std::function<void()>& body);
 
 /// The same in a loop over runs along the last axis. `each_run(run)` emits a run.
-class Run;
+class PointRun;
 void for_each_run(FunctionBuilder& f, const std::vector<Axis>& outer, const Dim& per_task, Point& point,
-                  const std::function<void(const Run& run)>& each_run);
+                  const std::function<void(const PointRun& run)>& each_run);
 
 /// Points [begin, end) along an axis.
-class Run {
+class PointRun {
  public:
-  Run(FunctionBuilder& f, Point& point, const Axis& axis, llvm::Value* begin, llvm::Value* end)
+  PointRun(FunctionBuilder& f, Point& point, const Axis& axis, llvm::Value* begin, llvm::Value* end)
       : begin(begin), end(end), axis(axis), f_(f), point_(point) {}
   /// Emits a loop over the points. `body(count)` emits `together` points, or one of the rest.
   void points(int together, const std::function<void(int count)>& body) const;
