@@ -212,7 +212,8 @@ T least_of(DType dtype) {
   if (dtype == DType::f32) return static_cast<T>(std::numeric_limits<float>::lowest());
   if (dtype == DType::f64) return static_cast<T>(std::numeric_limits<double>::lowest());
   if (is_float(dtype)) return static_cast<T>(-std::numeric_limits<double>::infinity());
-  return is_signed_int(dtype) ? static_cast<T>(-(int64_t{1} << (size_of(dtype) * 8 - 1))) : T{0};
+  const auto unused_bits = static_cast<int>(64 - 8 * size_of(dtype));
+  return is_signed_int(dtype) ? static_cast<T>(std::numeric_limits<int64_t>::min() >> unused_bits) : T{0};
 }
 
 /// The position of a window's maximum: the first NaN, else the first of the largest elements.

@@ -286,7 +286,9 @@ void ProgramCache::stop() {
     set_priority(0);
   }
   changed_.notify_all();
-  if (thread != nullptr) thread->join();
+  if (thread == nullptr) return;
+  thread->join();
+  delete thread;
 }
 
 }  // namespace gcc_graph::lazy

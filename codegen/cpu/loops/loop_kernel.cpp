@@ -357,6 +357,7 @@ KernelEmission emit_body(FunctionBuilder& f, const Kernel& kernel, const LoopKer
   LoopPlan plan = plan_loops(f.target(), kernel, loop);
   const AxisTables tabulated = tabulate_axes(f, loop, plan);
   if (!tabulated.tables.empty()) plan = plan_loops(f.target(), f.kernel(), tabulated.loop, tabulated.rising);
+  plan_rows_together(f.target(), f.kernel().operands, plan);
   if (plan.kept_row) f.add_array(plan.kept_row->dtype, plan.kept_row->shape[0]);
   emit_axis_tables(f, tabulated.tables);
   const std::vector<AxisTable> at_ends = tabulate_ends(f, plan);

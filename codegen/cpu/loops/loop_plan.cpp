@@ -12,7 +12,6 @@
 #include "codegen/cpu/loops/lane_cost.h"
 #include "codegen/cpu/loops/point_work.h"
 #include "codegen/cpu/loops/row_runs.h"
-#include "codegen/cpu/loops/rows_together.h"
 #include "codegen/cpu/loops/split_lines.h"
 #include "codegen/cpu/loops/tile_plan.h"
 #include "compiler/kernel/access_analysis.h"
@@ -361,7 +360,6 @@ void plan_stages(const CpuTarget& target, const Kernel& kernel, LoopKernel loop,
     if (static_cast<int>(s) == kept_value.stage) plan.stages.back().kept_value = kept_value;
   }
   if (columns) plan_columns(target, *columns, fresh_axis_id(loop), plan, operands);
-  if (!columns) plan_rows_together(target, operands, plan);
   if (std::any_of(stages.begin(), stages.end(), is_ordered)) return;
   for (StagePlan& s : plan.stages)
     s.may_be_short = s.stage.kind == Stage::Kind::reduce && s.lane.id >= 0 && !s.lane.extent.is_constant() &&

@@ -13,11 +13,12 @@ void plan_rows_together(const CpuTarget& target, const std::vector<Operand>& ope
     return s.stage.kind == Stage::Kind::reduce && size_of(s.stage.value->dtype) >= 4 && s.lane.id >= 0 && !is_long;
   };
   StagePlan& last = plan.stages.back();
-  const bool reduces = std::all_of(plan.stages.begin(), plan.stages.end() - 1, is_short_reduction) &&
+  const bool reduces = plan.stages.size() > 1 &&
+                       std::all_of(plan.stages.begin(), plan.stages.end() - 1, is_short_reduction) &&
                        last.stage.kind == Stage::Kind::store && last.lane.id < 0 && last.loops.empty();
   const bool has_long_chain = std::any_of(plan.stages.begin(), plan.stages.end(),
                                           [](const StagePlan& s) { return is_long_chain(s.stage.value); });
-  if (!reduces || !has_long_chain || plan.outer.empty() || plan.kept_row) return;
+  if (!reduces || !has_long_chain || plan.outer.empty() || plan.columns.id >= 0 || plan.kept_row) return;
   plan.rows_together = 16;
   last.maskable = is_maskable(target, last.stage, operands);
 }

@@ -11,7 +11,7 @@ namespace gcg::cpu {
 /// Longer rows go alone: the values of several would leave L1.
 inline constexpr int64_t kLongestTogether = 64;
 
-/// Sets `plan.rows_together` if it pays. Requires the plans of all stages, whose lanes are not along outer axes.
+/// Sets `plan.rows_together` if it pays.
 void plan_rows_together(const CpuTarget& target, const std::vector<Operand>& operands, LoopPlan& plan);
 
 }  // namespace gcg::cpu

@@ -12,6 +12,9 @@
 #include "runtime/cuda/libraries/cudnn_engines.h"
 #include "runtime/errors.h"
 
+/// LeakSanitizer asks for this list. The libraries keep memory until the process ends.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libcublasLt\nleak:libcudnn\n"; }
+
 namespace gart::cuda {
 namespace {
 
