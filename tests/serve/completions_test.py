@@ -6,14 +6,13 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
 import threading
 import time
 import unittest
 
 import numpy as np
 
-from serve_case import Server, binary_request
+from serve_case import Server, binary_request, curl
 from text_case import ANSWER, PROMPT, TextCase
 
 GREEDY = {"model": "recite", "prompt": PROMPT, "max_tokens": 60, "temperature": 0}
@@ -264,9 +263,7 @@ class Completions(TextCase):
         self.assertEqual("".join(e["choices"][0]["text"] for e in events_of(content)), ANSWER)
 
     def test_curl(self):
-        if shutil.which("curl") is None:
-            self.skipTest("curl is not installed")
-        done = subprocess.run(["curl", "-sN", f"http://127.0.0.1:{self.server.port}/v1/completions", "-d", json.dumps({**GREEDY, "stream": True})], capture_output=True, check=True)
+        done = curl(self, "-sN", f"http://127.0.0.1:{self.server.port}/v1/completions", "-d", json.dumps({**GREEDY, "stream": True}))
         self.assertEqual("".join(e["choices"][0]["text"] for e in events_of(done.stdout)), ANSWER)
 
     def test_a_dead_tokenizer_starts_again(self):

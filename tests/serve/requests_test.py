@@ -4,16 +4,14 @@ import gzip
 import json
 import os
 import re
-import shutil
 import socket
-import subprocess
 import sys
 import unittest
 import zlib
 
 import numpy as np
 
-from serve_case import Server, ServeCase, binary_outputs, binary_request, tensor
+from serve_case import Server, ServeCase, binary_outputs, binary_request, curl, tensor
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "python"))
 import gart
@@ -190,14 +188,12 @@ class Requests(ServeCase):
         self.assertEqual(self.server.json("POST", "/v2/repository/models/nobody/load", {})[0], 404)
 
     def test_curl(self):
-        if shutil.which("curl") is None:
-            self.skipTest("there is no curl")
         self.write("large.json", json.dumps({"inputs": [tensor("x", np.zeros((3000, 4), np.float32))[0]]}).encode())
         url = f"http://127.0.0.1:{self.server.port}/v2/models/rows/infer"
-        done = subprocess.run(["curl", "-sS", "--compressed", "-H", "Expect: 100-continue", "-d", "@large.json", url], cwd=self.folder, capture_output=True)
+        done = curl(self, "-sS", "--compressed", "-H", "Expect: 100-continue", "-d", "@large.json", url)
         self.assertEqual(len(json.loads(done.stdout)["outputs"][0]["data"]), 12000, done.stderr)
         self.write("huge", bytes(3 << 20))
-        done = subprocess.run(["curl", "-sS", "-w", "%{http_code}", "-o", "reply", "--data-binary", "@huge", url], cwd=self.folder, capture_output=True)
+        done = curl(self, "-sS", "-w", "%{http_code}", "-o", "reply", "--data-binary", "@huge", url)
         self.assertEqual(done.stdout, b"413", done.stderr)
 
 

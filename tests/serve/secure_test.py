@@ -13,7 +13,7 @@ import unittest
 
 import numpy as np
 
-from serve_case import MODELS, Server, binary_request, tensor
+from serve_case import MODELS, Server, binary_request, curl, tensor
 from text_case import ANSWER, PROMPT, TextCase
 
 ROWS = {"inputs": [tensor("x", np.zeros((1, 4), np.float32))[0]]}
@@ -68,12 +68,10 @@ class Tls(TextCase):
         one.close()
 
     def test_curl(self):
-        if shutil.which("curl") is None:
-            self.skipTest("curl is not installed")
         url = f"https://127.0.0.1:{self.server.port}/v2/models/rows/infer"
-        done = subprocess.run(["curl", "-sS", "--cacert", "cert.pem", "-d", json.dumps(ROWS), url, url], cwd=self.folder, capture_output=True, text=True)
-        self.assertEqual((done.returncode, done.stdout.count('"model_name":"rows"')), (0, 2), done.stderr)
-        done = subprocess.run(["curl", "-sS", "--cacert", "other-cert.pem", url], cwd=self.folder, capture_output=True, text=True)
+        done = curl(self, "-sS", "--cacert", "cert.pem", "-d", json.dumps(ROWS), url, url)
+        self.assertEqual((done.returncode, done.stdout.count(b'"model_name":"rows"')), (0, 2), done.stderr)
+        done = curl(self, "-sS", "--cacert", "other-cert.pem", url)
         self.assertEqual(done.returncode, 60, "another certificate is refused by the client")
 
     def test_only_current_versions(self):

@@ -2,6 +2,7 @@
 import http.client
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -50,6 +51,14 @@ MODELS = {
   y = Gather(table, at)
 }""", [], []),
 }
+
+
+def curl(case, *arguments):
+    """Runs curl in the folder of the test, which is skipped without curl. A sanitizer's runtime (python_test.sh) would stop curl."""
+    if shutil.which("curl") is None:
+        case.skipTest("curl is not installed")
+    alone = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    return subprocess.run(["curl", *arguments], cwd=case.folder, capture_output=True, env=alone)
 
 
 class Server:
