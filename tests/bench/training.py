@@ -8,13 +8,14 @@
 Each framework has a process of its own, and they run in turns. A step computes the loss of a batch, the gradients and
 the new parameters; labels and inputs are arrays of the caller. The median of the rounds counts. `torch` is eager
 PyTorch, `compile` is torch.compile, and `jax` is jax.jit of the whole step, which may reuse the parameters' memory.
-The models are exported by torch.onnx; `gcc-graph compile --train` gets the file with its batch open. The losses of the
+torch.onnx exports the models; `gcc-graph compile --train` gets the file with its batch open. The losses of the
 first three steps must agree within 1e-3. A framework that is not installed is left out. Exit code 1 if ours is slower
 than the best of the others in a row.
 
 --curves draws the losses of ours and of PyTorch from the same start, over and over the same eight batches.
 """
 import argparse
+import importlib.util
 import io
 import math
 import os
@@ -385,6 +386,9 @@ def main():
     if a.work:
         return work(a.work[0], a.work[1], int(a.work[2]), a.steps)
     names = [name for name in MODELS if not a.models or name in a.models]
+    if importlib.util.find_spec("torch") is None:
+        print("SKIP: torch, which exports the models, is not installed")
+        return 77
     if a.curves:
         return draw({name: {peer: Worker(peer, name, 1, a.priority, a.steps).losses for peer in ("torch", "ours")} for name in names}, a.curves)
     print("| model | threads | ours, ms | " + " | ".join(f"{peer}, ms" for peer in a.peers.split(",")) + " | best other / ours |")
